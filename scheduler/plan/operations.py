@@ -1,0 +1,51 @@
+"""What a plan may do to a cluster.  Operations are facts to be executed by a connector; none of them acts."""
+
+from typing import Literal
+
+import msgspec
+
+Mode = Literal["copy", "restart"]
+
+
+class Migrate(msgspec.Struct, frozen=True, kw_only=True, tag="migrate"):
+    """Run a second copy of ``pod`` on ``target``, then end the one on ``source`` (mode ``restart``: stop it first)."""
+
+    cluster: str
+    pod: str  # namespace/name
+    uid: str  # "" where the observer reports none; then the name is the identity
+    source: str
+    target: str
+    mode: Mode
+    drains: str  # the node that this move helps to empty
+    chain: int  # ordinal of that node in the order in which the planner emptied nodes
+    depth: int  # 0 leaves the drained node; k makes room for a move of depth k - 1
+    after: tuple[int, ...] = ()  # indices in Plan.moves of earlier waves that must have ended
+
+
+class Evict(msgspec.Struct, frozen=True, kw_only=True, tag="evict"):
+    cluster: str
+    pod: str
+    uid: str
+    source: str
+    grace_s: int
+
+
+class Bind(msgspec.Struct, frozen=True, kw_only=True, tag="bind"):
+    cluster: str
+    pod: str
+    uid: str
+    target: str
+
+
+class Cordon(msgspec.Struct, frozen=True, kw_only=True, tag="cordon"):
+    cluster: str
+    node: str
+
+
+class Recall(msgspec.Struct, frozen=True, kw_only=True, tag="recall"):
+    cluster: str
+    pod: str
+    uid: str
+
+
+Operation = Migrate | Evict | Bind | Cordon | Recall
