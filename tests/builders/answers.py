@@ -1,0 +1,13 @@
+"""A plan in the shape that ``slackline consolidate --json`` prints, for the judge."""
+
+from typing import Any
+
+from scheduler.plan.plan import Plan
+
+
+def answer(plan: Plan) -> dict[str, Any]:
+    moves = [
+        {"pod": m.pod, "from": m.source, "to": m.target, "wave": wave, "mode": m.mode, "after": list(m.after)}
+        for m, wave in zip(plan.moves, plan.wave_of, strict=True)
+    ]
+    return {"emptied_nodes": list(plan.emptied_nodes), "moves": moves}
