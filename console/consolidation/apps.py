@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ConsolidationConfig(AppConfig):
+    name = "console.consolidation"
+    label = "consolidation"

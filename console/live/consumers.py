@@ -1,0 +1,144 @@
+"""The one WebSocket of a tab: it carries small notices and nothing that could not be fetched again."""
+
+import asyncio
+import contextlib
+import json
+from typing import Any
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from console.live import rights, services
+from console.live.outbox import Outbox
+
+NOT_SIGNED_IN, NOT_ALLOWED, NOT_UNDERSTOOD = 4401, 4403, 4400
+MAX_TOPICS, MAX_TEXT = 50, 16_384
+WATCH_SECONDS = 15.0  # how soon a loss is found on a topic that has gone quiet
+SESSION_SECONDS = 300.0
+
+
+class LiveConsumer(AsyncWebsocketConsumer):
+    """Client: {"subscribe": [topic], "seen": {topic: seq}, "unsubscribe": [topic]}.
+
+    Server: {"topic", "kind": "subscribed", "seq", "missed"} per topic, then that topic's events; {"topic", "kind":
+    "resync", "seq"} where notices were lost and the client must fetch anew.  Closes with 4401 without a valid session,
+    4403 where a right is missing, 4400 for what it cannot read.
+    """
+
+    async def connect(self) -> None:
+        self.outbox = Outbox(self._write)
+        self.last: dict[str, int] = {}
+        self.tasks: list[asyncio.Task[None]] = []
+        await self.accept()  # a browser sees the close code only of a socket that was open
+        if await rights.person(self._session_key()) is None:
+            await self.close(code=NOT_SIGNED_IN)
+            return
+        self.tasks = [asyncio.create_task(self.outbox.run()), asyncio.create_task(self._watch())]
+
+    async def disconnect(self, code: int) -> None:
+        for task in self.tasks:
+            task.cancel()
+        for task in self.tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        for topic in list(self.last):
+            await self._leave(topic)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        wish = _read(text_data)
+        if wish is None:
+            await self.close(code=NOT_UNDERSTOOD)
+            return
+        subscribe, unsubscribe, seen = wish
+        for topic in unsubscribe:
+            await self._leave(topic)
+        for topic in subscribe:
+            if not await self._may(topic):
+                return
+            await self._join(topic, seen.get(topic))
+
+    async def live_event(self, message: dict[str, Any]) -> None:
+        """One event from the channel layer."""
+        event = message["event"]
+        topic, seq = event["topic"], event["seq"]
+        if topic not in self.last or not await self._may(topic, seq):
+            return
+        self.last[topic] = max(seq, self.last[topic])
+        self.outbox.put(event)
+
+    async def _join(self, topic: str, seen: int | None) -> None:
+        if topic not in self.last and len(self.last) >= MAX_TOPICS:
+            await self.close(code=NOT_UNDERSTOOD)
+            return
+        # The counter is read after joining: an event in between is then delivered, not lost.
+        await self.channel_layer.group_add(services.group_of(topic), self.channel_name)
+        seq = await database_sync_to_async(services.last_seq)(topic)
+        self.last[topic] = seq
+        self.outbox.put({"topic": topic, "kind": "subscribed", "seq": seq, "missed": seen is not None and seen != seq})
+
+    async def _leave(self, topic: str) -> None:
+        if self.last.pop(topic, None) is not None:
+            await self.channel_layer.group_discard(services.group_of(topic), self.channel_name)
+
+    async def _may(self, topic: object, seq: int | None = None) -> bool:
+        """Whether the person behind the session may listen now; closes the socket if not."""
+        verdict = await rights.check(self._session_key(), topic, seq)
+        if verdict is rights.Verdict.YES:
+            return True
+        await self.close(code=NOT_SIGNED_IN if verdict is rights.Verdict.NOBODY else NOT_ALLOWED)
+        return False
+
+    async def _watch(self) -> None:
+        """Finds what the other checks cannot: losses on a quiet topic, sessions that have ended, rights taken away."""
+        rounds = 0
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            rounds += 1
+            if rounds * WATCH_SECONDS >= SESSION_SECONDS:
+                rounds = 0
+                if not await self._still_allowed():
+                    return
+            await self._find_losses()
+
+    async def _still_allowed(self) -> bool:
+        if await rights.person(self._session_key()) is None:
+            await self.close(code=NOT_SIGNED_IN)
+            return False
+        for topic in list(self.last):
+            if not await self._may(topic):
+                return False
+        return True
+
+    async def _find_losses(self) -> None:
+        before = dict(self.last)
+        newest = await database_sync_to_async(services.last_seqs)(list(before))
+        for topic, seq in newest.items():
+            # Only where nothing came in meanwhile: an event on its way is not a lost one.
+            if self.last.get(topic) == before[topic] and seq > before[topic]:
+                self.last[topic] = seq
+                self.outbox.resync(topic, seq)
+
+    async def _write(self, event: dict[str, Any]) -> None:
+        await self.send(text_data=json.dumps(event))
+
+    def _session_key(self) -> str | None:
+        session = self.scope.get("session")
+        return session.session_key if session is not None else None
+
+
+def _read(text: str | None) -> tuple[list[Any], list[Any], dict[Any, Any]] | None:
+    """The client's wish, or None where it is none."""
+    if text is None or len(text) > MAX_TEXT:
+        return None
+    try:
+        wish = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(wish, dict):
+        return None
+    subscribe, unsubscribe, seen = wish.get("subscribe", []), wish.get("unsubscribe", []), wish.get("seen", {})
+    if not (isinstance(subscribe, list) and isinstance(unsubscribe, list) and isinstance(seen, dict)):
+        return None
+    if not all(isinstance(topic, str) for topic in [*subscribe, *unsubscribe]):
+        return None
+    return subscribe, unsubscribe, seen

@@ -1,0 +1,43 @@
+"""How refusals look to API clients: one envelope, the reason in words, and for conflicts the list of what changed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from drf_standardized_errors.formatter import ExceptionFormatter
+from drf_standardized_errors.handler import ExceptionHandler
+from rest_framework import exceptions, status
+
+
+class Conflict(Exception):
+    """The thing is not in the state that the request takes for granted.  ``changes``: JSON-ready rows, one per difference."""
+
+    def __init__(self, reason: str, changes: Sequence[dict[str, Any]] = ()) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.changes = tuple(changes)
+
+
+class ConflictResponse(exceptions.APIException):
+    status_code = status.HTTP_409_CONFLICT
+    default_code = "conflict"
+    default_detail = "The state has changed."
+
+
+class Handler(ExceptionHandler):
+    """Keeps the words of a refusal, which Django's own exceptions would lose on the way."""
+
+    def convert_known_exceptions(self, exc: Exception) -> Exception:
+        if isinstance(exc, Conflict):
+            return ConflictResponse(exc.reason)
+        if isinstance(exc, PermissionDenied) and str(exc):
+            return exceptions.PermissionDenied(str(exc))
+        return super().convert_known_exceptions(exc)
+
+
+class Formatter(ExceptionFormatter):
+    def run(self) -> Any:
+        body = super().run()
+        if isinstance(self.original_exc, Conflict):
+            body["changes"] = list(self.original_exc.changes)
+        return body

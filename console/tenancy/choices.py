@@ -1,0 +1,35 @@
+"""Roles, and what each may do: the one table that the permission backend reads."""
+
+from django.db.models import TextChoices
+
+
+class Role(TextChoices):
+    VIEWER = "viewer", "Viewer"
+    OPERATOR = "operator", "Operator"
+    APPROVER = "approver", "Approver"
+    TENANT_USER = "tenant_user", "Tenant user"
+    TENANT_ADMIN = "tenant_admin", "Tenant admin"
+
+
+_VIEW = frozenset({"inventory.view_fleet", "inventory.view_own", "plans.view_plan", "audit.view_entries"})
+_OPERATE = _VIEW | {"inventory.load_cluster", "plans.request_plan", "plans.run_plan", "plans.set_freeze"}
+
+PERMISSIONS: dict[str, frozenset[str]] = {
+    Role.VIEWER: _VIEW,
+    Role.OPERATOR: _OPERATE,
+    Role.APPROVER: _OPERATE | {"plans.approve_plan"},
+    Role.TENANT_USER: frozenset({"inventory.view_own"}),
+    Role.TENANT_ADMIN: frozenset({"inventory.view_own"}),
+}
+
+WORDS = {
+    "inventory.view_fleet": "see the whole fleet",
+    "inventory.view_own": "see workloads of its own tenants",
+    "inventory.load_cluster": "load a cluster",
+    "plans.view_plan": "see plans",
+    "plans.request_plan": "request a plan",
+    "plans.approve_plan": "approve or reject a plan",
+    "plans.run_plan": "run, pause or halt a plan",
+    "plans.set_freeze": "set or lift a freeze",
+    "audit.view_entries": "read the audit log",
+}

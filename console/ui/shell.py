@@ -1,0 +1,96 @@
+"""What apps hang into the frame of every page: navigation, tools of the top bar, banners, palette sources.
+
+The frame asks nobody upstairs. Each app registers its parts once, from `AppConfig.ready`.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from django.http import HttpRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One page of the main navigation. `section` is compared with the context variable `section`."""
+
+    section: str
+    label: str
+    url_name: str
+    icon: str
+    order: int
+    permission: str | None = None
+    short: str = ""
+    count: Callable[[HttpRequest], int | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A button of the top bar, such as the freeze switch; below 640 px it stands under More."""
+
+    label: str
+    url: str
+    icon: str
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """A full-width notice on every page. `link` is (label, url)."""
+
+    tone: str
+    icon: str
+    title: str
+    text: str
+    link: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One answer of the command palette."""
+
+    kind: str
+    label: str
+    url: str
+    icon: str = "arrow-right"
+    detail: str = ""
+
+
+type Tools = Callable[[HttpRequest], Iterable[Tool]]
+type Banners = Callable[[HttpRequest], Iterable[Banner]]
+type Hits = Callable[[HttpRequest, str, int], Iterable[Hit]]
+
+
+@dataclass(slots=True)
+class Shell:
+    """All that apps have registered in this process."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    tools: dict[str, Tools] = field(default_factory=dict)
+    banners: dict[str, Banners] = field(default_factory=dict)
+    hits: dict[str, Hits] = field(default_factory=dict)
+
+
+SHELL = Shell()
+
+
+def register_entry(entry: Entry) -> None:
+    SHELL.entries[entry.section] = entry
+
+
+def register_tools(name: str, source: Tools) -> None:
+    SHELL.tools[name] = source
+
+
+def register_banners(name: str, source: Banners) -> None:
+    SHELL.banners[name] = source
+
+
+def register_hits(name: str, source: Hits) -> None:
+    """`source(request, words, limit)` returns at most `limit` answers that this person may see."""
+    SHELL.hits[name] = source
+
+
+def allowed_entries(request: HttpRequest) -> list[Entry]:
+    user = request.user
+    entries = (e for e in SHELL.entries.values() if e.permission is None or user.has_perm(e.permission))
+    return sorted(entries, key=lambda entry: entry.order)

@@ -1,0 +1,30 @@
+"""The one list of addresses.
+
+Each app's ``urls.py`` brings ``urlpatterns`` (pages, full paths, reversed as "<app>:<name>") and ``api_urlpatterns``
+(under /api/v1/, reversed as "api:<name>"); this file only stacks them.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+APPS = ("rest", "tenancy", "audit", "inventory", "plans", "consolidation", "overview")
+
+
+def _routes(app: str, attribute: str) -> list[object]:
+    if find_spec(f"console.{app}.urls") is None:
+        return []
+    return list(getattr(import_module(f"console.{app}.urls"), attribute, []))
+
+
+api_urlpatterns = [
+    path("schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("docs/", SpectacularSwaggerView.as_view(url_name="api:schema"), name="docs"),
+]
+for _app in APPS:
+    api_urlpatterns += _routes(_app, "api_urlpatterns")
+
+urlpatterns = [path("api/v1/", include((api_urlpatterns, "api")))]
+urlpatterns += [path("", include((_routes(_app, "urlpatterns"), _app))) for _app in APPS]
