@@ -217,14 +217,14 @@ NPM_ROOT = ROOT / "node_modules"
 NPM_FILES = {
     "htmx.org": ["dist/htmx.min.js"],
     "plotly.js-cartesian-dist-min": ["plotly-cartesian.min.js", "plotly.css"],
-    "@tabler/core": ["dist/css/tabler.min.css", "dist/js/tabler.min.js"],
-    "@tabler/icons-webfont": ["dist/tabler-icons.min.css", "dist/fonts/*"],
+    "@tabler/core": ["dist/css/tabler.min.css*", "dist/js/tabler.min.js*"],
+    "@tabler/icons-webfont": ["dist/tabler-icons.min.css*", "dist/fonts/tabler-icons.*"],
     "@fontsource-variable/inter": ["index.css", "files/*"],
-    "@github/hotkey": ["dist/index.js"],
+    "@github/hotkey": ["dist/*.js"],
 }
 STORAGES: dict[str, Any] = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "console.ui.storage.StaticStorage"},
 }
 
 # --- API ------------------------------------------------------------------------------------------------------------

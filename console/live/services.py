@@ -89,3 +89,11 @@ def _server() -> redis.Redis:
     if _connection is None:
         _connection = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=2)
     return _connection
+
+
+def forget_connection() -> None:
+    """Closes this process's connection; the next use opens another.  A forked child needs one of its own."""
+    global _connection
+    if _connection is not None:
+        _connection.close()
+    _connection = None
