@@ -8,9 +8,9 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView
 
-APPS = ("rest", "tenancy", "audit", "inventory", "plans", "consolidation", "overview")
+APPS = ("rest", "ui", "tenancy", "audit", "inventory", "plans", "consolidation", "overview")
 
 
 def _routes(app: str, attribute: str) -> list[object]:
@@ -21,10 +21,14 @@ def _routes(app: str, attribute: str) -> list[object]:
 
 api_urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("docs/", SpectacularSwaggerView.as_view(url_name="api:schema"), name="docs"),
 ]
 for _app in APPS:
     api_urlpatterns += _routes(_app, "api_urlpatterns")
 
 urlpatterns = [path("api/v1/", include((api_urlpatterns, "api")))]
 urlpatterns += [path("", include((_routes(_app, "urlpatterns"), _app))) for _app in APPS]
+
+handler400 = "console.ui.views.bad_request"
+handler403 = "console.ui.views.denied"
+handler404 = "console.ui.views.not_found"
+handler500 = "console.ui.views.broken"

@@ -45,4 +45,10 @@ def page(request: HttpRequest) -> dict[str, Any]:
             "tools": SimpleLazyObject(lambda: _tools(request)),
             "banners": SimpleLazyObject(lambda: _banners(request)),
         }
-    return {"shell": shell, "bottom_entries": BOTTOM_ENTRIES, "server_now": timezone.now(), "signed_in": signed_in}
+    return {
+        "shell": shell,
+        "bottom_entries": f":{BOTTOM_ENTRIES}",
+        "bottom_tail": f"{BOTTOM_ENTRIES}:",
+        "server_now": timezone.now(),
+        "signed_in": signed_in,
+    }

@@ -26,7 +26,9 @@ class NpmFinder(BaseFinder):
         missing = [package for package in settings.NPM_FILES if not (self.root / package).is_dir()]
         if not missing:
             return []
-        return [CheckWarning(f"Front-end packages are not installed: {', '.join(missing)}. Run: make install", id="ui.W001")]
+        return [
+            CheckWarning(f"Front-end packages are not installed: {', '.join(missing)}. Run: make install", id="ui.W001")
+        ]
 
     def find(self, path: str, find_all: bool = False, **_kwargs: Any) -> Any:
         found = self._locate(path)

@@ -157,7 +157,9 @@ def card(
 
 
 @register.simple_block_tag
-def notice(content: str, tone: str = "", title: str = "", *, icon: str = "info-circle", role: str = "note") -> SafeString:
+def notice(
+    content: str, tone: str = "", title: str = "", *, icon: str = "info-circle", role: str = "note"
+) -> SafeString:
     """A banner in the page: tone is bad, warn, accent, ok or nothing."""
     return render_to_string(
         "ui/notice.html", {"content": content, "tone": tone, "title": title, "icon": icon, "role": role}
@@ -171,7 +173,9 @@ def empty(title: str, fact: str = "", href: str = "", label: str = "") -> dict[s
 
 
 @register.simple_tag
-def bar(value: float, whole: float, tone: str = "other", width: int = 96, start: float = 0, height: int = 9) -> SafeString:
+def bar(
+    value: float, whole: float, tone: str = "other", width: int = 96, start: float = 0, height: int = 9
+) -> SafeString:
     """Small bar as SVG with attributes; `start` makes it float. `tone` is one of the sl-f-… classes."""
     scale = width / whole if whole else 0
     drawn = max(1.5, value * scale) if value > 0 else 0

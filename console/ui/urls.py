@@ -1,0 +1,9 @@
+from django.urls import path
+
+from console.ui import views
+
+app_name = "ui"
+urlpatterns = [
+    path("palette/", views.palette, name="palette"),
+    path("api/docs/", views.api_docs, name="api-docs"),
+]

@@ -1,0 +1,48 @@
+"""The palette's answers, the API page and what a person sees when something is wrong."""
+
+from dataclasses import asdict
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from console.ui.shell import SHELL
+
+PALETTE_LIMIT = 8
+LONGEST_QUERY = 200
+
+
+@require_safe
+def palette(request: HttpRequest) -> HttpResponse:
+    """JSON {"hits": [{kind, label, url, icon, detail}]}: names that hold the words of `q` and that this person may see."""
+    words = request.GET.get("q", "").strip()[:LONGEST_QUERY]
+    found = [hit for source in SHELL.hits.values() for hit in source(request, words, PALETTE_LIMIT)] if words else []
+    return JsonResponse({"hits": [asdict(hit) for hit in found]})
+
+
+@require_safe
+def api_docs(request: HttpRequest) -> HttpResponse:
+    return render(request, "ui/api_docs.html", {"section": "api"})
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return render(request, "400.html", status=400)
+
+
+def denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """403 with the reason, where the code that refused gave one."""
+    return render(request, "403.html", {"reason": str(exception or "")}, status=403)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return render(request, "404.html", status=404)
+
+
+def conflict(request: HttpRequest, reason: str, changes: object = ()) -> HttpResponse:
+    """409: somebody or something was faster. `changes` are rows with object, field, was, now where known."""
+    return render(request, "409.html", {"reason": reason, "changes": changes}, status=409)
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """500: asks nothing of the database, which may be what is broken."""
+    return render(None, "500.html", status=500)
