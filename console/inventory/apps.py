@@ -1,6 +1,18 @@
+from typing import Any
+
 from django.apps import AppConfig
+
+from console.live import topics
 
 
 class InventoryConfig(AppConfig):
     name = "console.inventory"
     label = "inventory"
+
+    def ready(self) -> None:
+        topics.register("fleet", _may_listen)
+
+
+def _may_listen(user: Any, topic: str) -> bool:
+    """Notices carry counts over all tenants, so only people who see the whole fleet get them."""
+    return topic == "fleet" and bool(user.has_perm("inventory.view_fleet"))

@@ -1,0 +1,184 @@
+"""What a simulated cluster does when it is told to: one row per operation key, in steps that survive a kill.
+
+A move has two steps, each a transaction of its own: the copy starts on the target (from then on both count), and
+later, when the copy is up, the old pod ends and the copy takes its name.  The next call with the same key finds at
+which step it stands; there is never a third copy.
+"""
+
+import random
+
+import msgspec
+from msgspec.structs import replace
+
+from console.connectors.changes import Arrived, Change, Ended, Identity, NodeSet, PodSet, identity
+from console.connectors.choices import OperationState
+from console.connectors.models import SimulatedCluster, SimulatedOperation
+from console.connectors.protocol import Outcome
+from console.connectors.room import shortage
+from console.connectors.tide import Tide
+from console.connectors.world import World
+from scheduler.cluster.records import PodRecord
+from scheduler.plan.operations import Bind, Cordon, Evict, Migrate, Operation, Recall
+
+Step = tuple[Outcome, list[Change]]
+STARTING = "Pending"  # phase of a copy that is bound and not yet up
+
+
+def carry_on(row: SimulatedCluster, world: World, tide: Tide, operation: Operation, key: str, now_s: int) -> Step:
+    """Takes the next step of the operation ``key``; the caller holds the cluster's row and writes the changes."""
+    known = SimulatedOperation.objects.filter(cluster=row, key=key).first()
+    if known is None:
+        return _begin(row, world, tide, operation, key, now_s)
+    if known.state != OperationState.RUNNING:
+        return Outcome("succeeded" if known.state == OperationState.SUCCEEDED else "failed", known.detail), []
+    if now_s < known.ready_s:
+        return Outcome("running", f"{known.detail}, up in {known.ready_s - now_s} s"), []
+    asked = msgspec.convert(known.operation, type=Operation)
+    outcome, changes = _finish(row, world, tide, known, asked)
+    known.state, known.detail = outcome.state, outcome.detail
+    known.save(update_fields=["state", "detail"])
+    return outcome, changes
+
+
+def _begin(row: SimulatedCluster, world: World, tide: Tide, operation: Operation, key: str, now_s: int) -> Step:
+    refusal = _refusal(world, operation)
+    changes: list[Change] = []
+    copy: Identity | None = None
+    if refusal is not None:
+        outcome = Outcome("failed", refusal)
+    elif isinstance(operation, Migrate):
+        copied, changes = _start_copy(world, operation, key, now_s)
+        copy = identity(copied)
+        outcome = Outcome("running", f"a copy of {operation.pod} starts on {operation.target}")
+    elif isinstance(operation, Evict):
+        grace = {"terminating": True, "deleted_at_s": now_s, "grace_s": operation.grace_s}
+        changes = [PodSet(pod=(operation.cluster, operation.pod), fields=grace)]
+        outcome = Outcome("running", f"{operation.pod} has {operation.grace_s} s to end")
+    else:
+        changes = _at_once(world, operation, now_s)
+        outcome = Outcome("succeeded", "done")
+    SimulatedOperation.objects.create(
+        cluster=row, key=key, operation=msgspec.to_builtins(operation), state=outcome.state, detail=outcome.detail,
+        copy=copy, asked_s=now_s, ready_s=now_s + _takes(row, tide, operation, key),
+    )  # fmt: skip
+    return outcome, changes
+
+
+def _takes(row: SimulatedCluster, tide: Tide, operation: Operation, key: str) -> int:
+    """Seconds from the first step to the last."""
+    if isinstance(operation, Evict):
+        return min(operation.grace_s, 5)
+    return random.Random(f"{row.seed}:start:{key}").randint(*tide.startup_s)
+
+
+def _start_copy(world: World, move: Migrate, key: str, now_s: int) -> tuple[PodRecord, list[Change]]:
+    old = world.pods[move.cluster, move.pod]
+    copy = _copy_of(old, move.target, key, now_s)
+    changes: list[Change] = [Arrived(pod=copy)]
+    if move.mode == "restart":
+        # Stopped first; it keeps its place until the copy is up, as the format's waves count it.
+        changes.insert(0, PodSet(pod=identity(old), fields={"terminating": True, "deleted_at_s": now_s}))
+    return copy, changes
+
+
+def _copy_of(old: PodRecord, target: str, key: str, now_s: int) -> PodRecord:
+    """The new instance: same wishes, no history of the old one, and not yet up."""
+    tag = f"{random.Random(f'copy:{key}').getrandbits(48):012x}"
+    return replace(
+        old, name=f"{old.name[:230]}-copy-{tag}", uid=f"u-{tag}", node=target, phase=STARTING, devices=[],
+        lent_by=None, started_s=now_s, checkpoint_s=None, terminating=False, deleted_at_s=None,
+    )  # fmt: skip
+
+
+def _finish(row: SimulatedCluster, world: World, tide: Tide, known: SimulatedOperation, operation: Operation) -> Step:
+    if isinstance(operation, Evict):
+        return Outcome("succeeded", f"{operation.pod} has ended"), [Ended(pod=(operation.cluster, operation.pod))]
+    if not isinstance(operation, Migrate):
+        raise ValueError(f"{operation} has no second step")
+    old = world.pods.get((operation.cluster, operation.pod))
+    copy = world.pods.get((str(known.copy[0]), str(known.copy[1])))
+    trouble = _copy_trouble(row, world, tide, known, operation, old, copy)
+    if trouble is not None:
+        return Outcome("failed", trouble), _take_back(operation, old, copy)
+    assert old is not None and copy is not None
+    moved = replace(copy, name=old.name, phase="Running")
+    ends: list[Change] = [Ended(pod=identity(copy)), Ended(pod=identity(old))]
+    return Outcome("succeeded", f"{operation.pod} runs on {operation.target}"), [*ends, Arrived(pod=moved)]
+
+
+def _copy_trouble(
+    row: SimulatedCluster, world: World, tide: Tide, known: SimulatedOperation, move: Migrate,
+    old: PodRecord | None, copy: PodRecord | None,
+) -> str | None:  # fmt: skip
+    """Why the copy cannot take over, None where it can."""
+    if copy is None:
+        return f"the copy on {move.target} was ended by somebody else"
+    if old is None or (move.uid and old.uid != move.uid):
+        return f"{move.pod} ended by itself while its copy started"
+    if not world.nodes[move.cluster, move.target].ready:
+        return f"{move.target} became not ready while the copy started"
+    if random.Random(f"{row.seed}:fate:{known.key}").random() < tide.fail:
+        return f"the copy on {move.target} did not become ready: the container exited"
+    return None
+
+
+def _take_back(move: Migrate, old: PodRecord | None, copy: PodRecord | None) -> list[Change]:
+    changes: list[Change] = [Ended(pod=identity(copy))] if copy is not None else []
+    if old is not None and move.mode == "restart":
+        changes.append(PodSet(pod=identity(old), fields={"terminating": False, "deleted_at_s": None}))
+    return changes
+
+
+def _at_once(world: World, operation: Operation, now_s: int) -> list[Change]:
+    match operation:
+        case Bind(cluster=cluster, pod=pod, target=target):
+            fields = {"node": target, "phase": "Running", "started_s": now_s}
+            return [PodSet(pod=(cluster, pod), fields=fields)]
+        case Cordon(cluster=cluster, node=node):
+            return [NodeSet(node=(cluster, node), fields={"cordoned": True})]
+        case Recall(cluster=cluster, pod=pod):
+            lender = world.pods[cluster, pod]
+            ends: list[Change] = [Ended(pod=identity(borrower)) for borrower in world.borrowers(lender)]
+            return [*ends, PodSet(pod=(cluster, pod), fields={"standby": False, "standby_until_s": None})]
+    raise ValueError(f"{operation} takes more than one step")
+
+
+def _refusal(world: World, operation: Operation) -> str | None:
+    """Why the cluster will not begin ``operation``, None where it will."""
+    if isinstance(operation, Cordon):
+        known = (operation.cluster, operation.node) in world.nodes
+        return None if known else f"there is no node {operation.node}"
+    pod = world.pods.get((operation.cluster, operation.pod))
+    if pod is None:
+        return f"there is no pod {operation.pod}"
+    if operation.uid and pod.uid != operation.uid:
+        return f"{operation.pod} is another pod of that name now"
+    if isinstance(operation, Recall):
+        return None if pod.standby else f"{operation.pod} is not asleep"
+    if isinstance(operation, Bind):
+        return _no_place(world, pod, operation.target) if pod.node is None else f"{operation.pod} is already bound"
+    if pod.node != operation.source:
+        return f"{operation.pod} is on {pod.node or 'no node'}, not on {operation.source}"
+    if pod.terminating or pod.locked:
+        return f"{operation.pod} is {'terminating' if pod.terminating else 'locked'}"
+    if isinstance(operation, Migrate):
+        return _no_move(world, pod, operation)
+    return None
+
+
+def _no_move(world: World, pod: PodRecord, move: Migrate) -> str | None:
+    if pod.move == "never":
+        return f"{move.pod} must never be moved"
+    if world.borrowers(pod):
+        return f"{move.pod} lends to another pod"
+    return _no_place(world, pod, move.target)
+
+
+def _no_place(world: World, pod: PodRecord, target: str) -> str | None:
+    node = world.nodes.get((pod.cluster, target))
+    if node is None:
+        return f"there is no node {target}"
+    if not node.ready or node.cordoned:
+        return f"{target} is {'cordoned' if node.ready else 'not ready'}"
+    lacking = shortage(world, (pod.cluster, target), replace(pod, node=None, devices=[], lent_by=None))
+    return f"{target} has no room: {lacking}" if lacking else None

@@ -1,0 +1,56 @@
+"""What every wire to a cluster can do."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from scheduler.cluster.records import Document, NodeRecord, PodRecord
+from scheduler.cluster.snapshot import Snapshot
+from scheduler.plan.operations import Operation
+
+State = Literal["succeeded", "failed", "running"]
+
+
+class ConnectorError(Exception):
+    """The cluster could not be reached or read; the text is fit for the source's line on the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an operation stands.  ``running``: ask again with the same key; ``detail`` says what is awaited or why not."""
+
+    state: State
+    detail: str
+
+
+class Connector(Protocol):
+    """One cluster manager, or a file that stands for one.
+
+    ``cluster`` may be left out where the source observes a single cluster; with several it must be named.
+    """
+
+    acts: bool  # False: the source can only be looked at
+
+    def observe(self) -> Document | Snapshot:
+        """The whole state now.  Raises ``ConnectorError`` or ``InputError``."""
+        ...
+
+    def read_pod(self, key: str, cluster: str | None = None) -> PodRecord | None:
+        """The pod ``namespace/name`` as it is now, None where there is none."""
+        ...
+
+    def read_node(self, name: str, cluster: str | None = None) -> NodeRecord | None:
+        """The node as it is now, None where there is none."""
+        ...
+
+    def execute(self, operation: Operation, key: str) -> Outcome:
+        """Does ``operation`` at most once per ``key``; the same key again goes on with it or repeats its outcome."""
+        ...
+
+
+def the_cluster(asked: str | None, known: tuple[str, ...]) -> str:
+    """The cluster meant by ``asked``; raises ``ConnectorError`` where that is not clear."""
+    if asked is not None:
+        return asked
+    if len(known) != 1:
+        raise ConnectorError(f"name one of the clusters {', '.join(known)}" if known else "the source has no cluster")
+    return known[0]

@@ -1,0 +1,206 @@
+"""How a simulated cluster changes by itself: pods that come and go, locks, faults, sleep.  Seeded; no clock in here.
+
+Every virtual second draws from a generator of its own (seed, second), so the same history of seconds gives the same
+world however often it was looked at.
+"""
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+from msgspec.structs import replace
+
+from console.connectors.changes import Arrived, Came, Change, Ended, Identity, NodeSet, Planned, PodSet, identity
+from console.connectors.room import shortage
+from console.connectors.world import World
+from scheduler.cluster.records import AGENT_OWNERS, OwnerRecord, PodRecord
+
+DAY_S = 86_400
+MAX_PENDING = 40
+TRIES = 6  # nodes that an arrival looks at before it waits
+
+
+class Tide(msgspec.Struct, frozen=True, kw_only=True):
+    """Rates of change.  ``nodes_per_minute`` is the share of nodes on which something happens within a minute.
+
+    ``stray`` is the share of it that may hit pods which a plan could move; the rest stays among locked ones, so that
+    a plan has some minutes to live.  ``fail`` is the share of moves whose copy never gets ready.
+    """
+
+    nodes_per_minute: float = 0.01
+    stray: float = 0.04
+    fail: float = 0.02
+    startup_s: tuple[int, int] = (1, 4)
+    repair_s: tuple[int, int] = (60, 240)
+    lock_s: tuple[int, int] = (120, 900)
+    trouble: float = 0.02  # share of changes that are a node going down
+    locks: float = 0.10
+    sleep: float = 0.14
+    asleep_at_midnight: float = 0.06  # share of HP pods asleep at the peak of the day's curve
+
+
+QUIET = Tide(nodes_per_minute=0.0, fail=0.0, startup_s=(0, 0))
+
+
+@dataclass(slots=True)
+class _Moment:
+    """One virtual second of one world: draws, applies what it drew, remembers it for the journal."""
+
+    world: World
+    tide: Tide
+    chance: random.Random
+    second: int
+    done: list[Change]
+
+    def do(self, *changes: Change) -> None:
+        self.world.apply(list(changes))
+        self.done.extend(changes)
+
+
+def live_through(world: World, tide: Tide, seed: int, second: int, hour: float) -> list[Change]:
+    """Lets ``world`` live through virtual second ``second`` at ``hour`` of its day; returns the changes it applied."""
+    moment = _Moment(world, tide, random.Random(f"{seed}:{second}"), second, [])
+    _keep_appointments(moment)
+    for _ in range(_count(moment.chance, tide.nodes_per_minute * len(world.order) / 60)):
+        _happen(moment, hour)
+    return moment.done
+
+
+def _count(chance: random.Random, mean: float) -> int:
+    """A Poisson draw (Knuth's product of uniforms; the mean is small)."""
+    if mean <= 0:
+        return 0
+    limit, product, count = math.exp(-mean), chance.random(), 0
+    while product > limit:
+        product *= chance.random()
+        count += 1
+    return count
+
+
+def _keep_appointments(moment: _Moment) -> None:
+    due = [then for at_s, then in moment.world.agenda if at_s <= moment.second]
+    if due:
+        moment.do(*due, Came(at_s=moment.second))
+
+
+def _happen(moment: _Moment, hour: float) -> None:
+    """One change: first what kind, then where."""
+    draw, tide = moment.chance.random(), moment.tide
+    if draw < tide.trouble:
+        _trouble(moment)
+    elif draw < tide.trouble + tide.locks:
+        _lock(moment)
+    elif draw < tide.trouble + tide.locks + tide.sleep:
+        _sleep_or_wake(moment, hour)
+    elif moment.chance.random() < 0.5:
+        _end_one(moment)
+    else:
+        _arrive(moment)
+
+
+def _trouble(moment: _Moment) -> None:
+    node = moment.chance.choice(moment.world.order)
+    if not moment.world.nodes[node].ready:
+        return
+    back_s = moment.second + moment.chance.randint(*moment.tide.repair_s)
+    up = NodeSet(node=node, fields={"ready": True})
+    moment.do(NodeSet(node=node, fields={"ready": False}), Planned(at_s=back_s, then=up))
+
+
+def _lock(moment: _Moment) -> None:
+    pod = _draw_pod(moment, lambda pod: not pod.locked and not pod.terminating, strays=True)
+    if pod is None:
+        return
+    until_s = moment.second + moment.chance.randint(*moment.tide.lock_s)
+    lock = {"locked": True, "locked_by": "owner", "lock_reason": "checkpoint running", "locked_until_s": until_s}
+    free = {"locked": False, "locked_by": None, "lock_reason": None, "locked_until_s": None}
+    moment.do(
+        PodSet(pod=identity(pod), fields=lock),
+        Planned(at_s=until_s, then=PodSet(pod=identity(pod), fields=free)),
+    )
+
+
+def _sleep_or_wake(moment: _Moment, hour: float) -> None:
+    """Follows the day's curve, which peaks at midnight."""
+    world = moment.world
+    share = moment.tide.asleep_at_midnight * (0.55 + 0.45 * math.cos(2 * math.pi * hour / 24))
+    if len(world.asleep) > share * len(world.pods):
+        _wake(moment)
+        return
+    pod = _draw_pod(moment, lambda pod: pod.tier == "HP" and not pod.standby and pod.gpus > 0 and pod.locked)
+    if pod is not None:
+        moment.do(PodSet(pod=identity(pod), fields={"standby": True}))
+
+
+def _wake(moment: _Moment) -> None:
+    """A waking pod takes back what it lent: its borrowers end first."""
+    pod = moment.world.pods[moment.chance.choice(list(moment.world.asleep))]
+    ends = [Ended(pod=identity(borrower)) for borrower in moment.world.borrowers(pod)]
+    moment.do(*ends, PodSet(pod=identity(pod), fields={"standby": False, "standby_until_s": None}))
+
+
+def _end_one(moment: _Moment) -> None:
+    pod = _draw_pod(moment, lambda pod: not pod.standby and not pod.terminating)
+    if pod is None:
+        return
+    moment.do(Ended(pod=identity(pod)))
+    if moment.world.pending and moment.chance.random() < 0.8:
+        waiting = moment.world.pods[moment.chance.choice(list(moment.world.pending))]
+        if pod.node is not None and shortage(moment.world, (pod.cluster, pod.node), waiting) is None:
+            start = {"node": pod.node, "phase": "Running", "started_s": moment.second}
+            moment.do(PodSet(pod=identity(waiting), fields=start))
+
+
+def _arrive(moment: _Moment) -> None:
+    """A new pod in the likeness of an old one: where another has just ended or, for strays, anywhere with room."""
+    stray = moment.chance.random() < moment.tide.stray
+    model = _draw_pod(moment, lambda pod: True, strays=True)
+    if model is None:
+        return
+    pod = _likeness(moment, model)
+    for node in _places(moment, model, stray):
+        if shortage(moment.world, node, pod) is None:
+            moment.do(Arrived(pod=replace(pod, node=node[1], phase="Running", started_s=moment.second)))
+            return
+    if len(moment.world.pending) < MAX_PENDING:
+        moment.do(Arrived(pod=replace(pod, phase="Pending")))
+
+
+def _likeness(moment: _Moment, model: PodRecord) -> PodRecord:
+    """Same shape and wishes, another identity; its lock follows the model's tide, not the model."""
+    tag = f"{moment.second:x}{moment.chance.randrange(1 << 20):05x}"
+    locked = moment.chance.random() >= moment.tide.stray * 4
+    return replace(
+        model, name=f"{(model.workload or 'job')[:200]}-{tag}", uid=f"u-{tag}", node=None, devices=[], lent_by=None,
+        gang=None, standby=False, standby_until_s=None, terminating=False, deleted_at_s=None, started_s=None,
+        checkpoint_s=None, locked=locked, locked_by="owner" if locked else None, lock_reason=None, locked_until_s=None,
+    )  # fmt: skip
+
+
+def _places(moment: _Moment, model: PodRecord, stray: bool) -> list[Identity]:
+    """Nodes to try.  Most work comes back to where it left: nodes that a plan counts on stay as they are for a while."""
+    if stray:
+        drawn = [moment.chance.choice(moment.world.order) for _ in range(TRIES)]
+    else:
+        drawn = list(moment.world.openings)[-TRIES:]
+    return [node for node in drawn if node[0] == model.cluster]
+
+
+def _draw_pod(moment: _Moment, wanted: Callable[[PodRecord], bool], strays: bool = False) -> PodRecord | None:
+    """A random live pod that is ``wanted`` and, but for strays, one that no plan would move."""
+    loose = strays or moment.chance.random() < moment.tide.stray
+    for _ in range(TRIES * 2):
+        node = moment.chance.choice(moment.world.order)
+        residents = list(moment.world.resident.get(node, ()))
+        if not residents:
+            continue
+        pod = moment.world.pods[moment.chance.choice(residents)]
+        if wanted(pod) and _kind(pod) not in AGENT_OWNERS and (loose or pod.locked):
+            return pod
+    return None
+
+
+def _kind(pod: PodRecord) -> str:
+    return pod.owner.kind if isinstance(pod.owner, OwnerRecord) else pod.owner or ""

@@ -1,0 +1,134 @@
+"""A simulated cluster's state as one process holds it: the base document with the journal folded in."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import msgspec
+from msgspec.structs import replace
+
+from console.connectors.changes import (
+    Arrived,
+    Came,
+    Change,
+    Ended,
+    Fields,
+    Identity,
+    NodeSet,
+    Planned,
+    PodSet,
+    identity,
+)
+from scheduler.cluster.records import FINISHED_PHASES, Document, NodeRecord, PodRecord
+
+Agenda = list[tuple[int, PodSet | NodeSet]]
+
+
+@dataclass(slots=True)
+class World:
+    """Mutable; ``position`` and ``head`` say which journal row it stands at, ``changed_s`` when it last changed."""
+
+    rest: Document  # what never changes: clusters, domains, gangs, budgets, tenants
+    position: int
+    head: UUID
+    changed_s: int
+    nodes: dict[Identity, NodeRecord] = field(default_factory=dict)
+    pods: dict[Identity, PodRecord] = field(default_factory=dict)
+    resident: dict[Identity, dict[Identity, None]] = field(default_factory=dict)  # node -> live pods, oldest first
+    asleep: dict[Identity, None] = field(default_factory=dict)
+    pending: dict[Identity, None] = field(default_factory=dict)
+    agenda: Agenda = field(default_factory=list)
+    order: list[Identity] = field(default_factory=list)  # nodes, to draw from
+    openings: deque[Identity] = field(default_factory=lambda: deque(maxlen=32))  # where pods ended last
+
+    def apply(self, changes: list[Change]) -> None:
+        for change in changes:
+            self._apply(change)
+
+    def document(self, taken_at: str, now_s: int) -> Document:
+        return replace(
+            self.rest, taken_at=taken_at, now_s=now_s, nodes=list(self.nodes.values()), pods=list(self.pods.values())
+        )
+
+    def clusters(self) -> tuple[str, ...]:
+        return tuple(sorted({cluster for cluster, _ in self.order}))
+
+    def residents(self, node: Identity) -> list[PodRecord]:
+        return [self.pods[pod] for pod in self.resident.get(node, ())]
+
+    def borrowers(self, lender: PodRecord) -> list[PodRecord]:
+        """Pods that run on what the sleeping ``lender`` lends."""
+        key = identity(lender)[1]
+        return [pod for pod in self.residents((lender.cluster, lender.node or "")) if pod.lent_by == key]
+
+    def _apply(self, change: Change) -> None:
+        match change:
+            case Arrived(pod):
+                self._put(pod)
+            case Ended(pod=key):
+                self._drop(key)
+            case PodSet(pod=key, fields=fields) if key in self.pods:
+                self._change_pod(key, fields)
+            case NodeSet(node=key, fields=fields) if key in self.nodes:
+                self.nodes[key] = _with(self.nodes[key], fields)
+            case Planned(at_s=at_s, then=then):
+                self.agenda.append((at_s, then))
+            case Came(at_s=at_s):
+                self.agenda = [item for item in self.agenda if item[0] > at_s]
+            case _:
+                pass  # a planned change of something that has gone meanwhile
+
+    def _change_pod(self, key: Identity, fields: Fields) -> None:
+        old = self.pods[key]
+        new = _with(old, fields)
+        if (old.node, old.phase) == (new.node, new.phase) and old.standby == new.standby:
+            self.pods[key] = new
+            return
+        self._unlink(old)
+        self.pods[key] = new
+        self._link(new)
+
+    def _put(self, pod: PodRecord) -> None:
+        key = identity(pod)
+        if key in self.pods:
+            raise ValueError(f"{key} is already there")
+        self.pods[key] = pod
+        self._link(pod)
+
+    def _drop(self, key: Identity) -> None:
+        pod = self.pods.pop(key, None)
+        if pod is None:
+            return
+        self._unlink(pod)
+        if pod.node is not None and (pod.cluster, pod.node) in self.nodes:
+            self.openings.append((pod.cluster, pod.node))
+
+    def _link(self, pod: PodRecord) -> None:
+        key = identity(pod)
+        if pod.node is None:
+            self.pending[key] = None
+        elif (pod.cluster, pod.node) in self.nodes and pod.phase not in FINISHED_PHASES:
+            self.resident.setdefault((pod.cluster, pod.node), {})[key] = None
+            if pod.standby:
+                self.asleep[key] = None
+
+    def _unlink(self, pod: PodRecord) -> None:
+        key = identity(pod)
+        self.pending.pop(key, None)
+        self.asleep.pop(key, None)
+        self.resident.get((pod.cluster, pod.node or ""), {}).pop(key, None)
+
+
+def _with[Record: msgspec.Struct](record: Record, fields: Fields) -> Record:
+    return replace(record, **fields)
+
+
+def found(document: Document, position: int, head: UUID, clock_s: int, agenda: Agenda) -> World:
+    """The world of a base document, which must have passed ``cluster.build``."""
+    world = World(rest=replace(document, nodes=[], pods=[]), position=position, head=head, changed_s=clock_s)
+    world.nodes = {(node.cluster, node.name): node for node in document.nodes}
+    world.order = list(world.nodes)
+    world.agenda = list(agenda)
+    for pod in document.pods:
+        world._put(pod)
+    return world

@@ -1,0 +1,154 @@
+"""What was observed, when, and what was measured in it.  Pods and nodes live in snapshots, not in rows."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from console.connectors.choices import Kind
+from console.inventory.choices import SourceState, UploadKind, UploadState
+
+
+class Source(models.Model):
+    """Something that can be observed: a cluster manager, a file, a simulated cluster."""
+
+    name = models.CharField(max_length=100, unique=True)
+    kind = models.CharField(max_length=16, choices=Kind)
+    config = models.JSONField(default=dict)
+    period_s = models.PositiveIntegerField(default=10, help_text="seconds between two readings")
+    state = models.CharField(max_length=16, choices=SourceState, default=SourceState.WAITING)
+    last_error = models.TextField(blank=True)
+    last_error_at = models.DateTimeField(null=True)
+    last_observed_at = models.DateTimeField(null=True)
+    failures = models.PositiveIntegerField(default=0, help_text="in a row; each doubles the wait")
+    next_due_at = models.DateTimeField(auto_now_add=True)
+    claim = models.UUIDField(null=True)
+    claimed_until = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def acts(self) -> bool:
+        """Plans can be run on it."""
+        return self.kind == Kind.SIMULATED
+
+
+class Counter(models.Model):
+    """The one row whose lock puts observations of all sources into one order."""
+
+    name = models.CharField(max_length=16, primary_key=True)
+    value = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value}"
+
+
+class Blob(models.Model):
+    """A packed snapshot under its digest."""
+
+    digest = models.CharField(max_length=64, primary_key=True)
+    content = models.BinaryField()
+    stored_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.digest
+
+
+class Layout(models.Model):
+    """The places of one source's nodes on the map; changes only when nodes come, go or are relabelled."""
+
+    digest = models.CharField(max_length=64, primary_key=True)
+    groups = models.JSONField(help_text="cluster -> model -> ASW runs, in cell order")
+    names = models.BinaryField(help_text="node names in cell order, one a line, compressed")
+    nodes = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return self.digest
+
+
+class FleetLayout(models.Model):
+    """The layouts of all sources side by side, as one thing with a digest."""
+
+    digest = models.CharField(max_length=64, primary_key=True)
+    members = models.JSONField(help_text="[source name, layout digest], in the order of sources")
+
+    def __str__(self) -> str:
+        return self.digest
+
+
+class Observation(models.Model):
+    """One reading of one source.  Revisions ascend over all sources and in commit order."""
+
+    revision = models.BigIntegerField(primary_key=True)
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="observations")
+    digest = models.CharField(max_length=64, db_index=True)
+    taken_at = models.DateTimeField(help_text="as the source says")
+    observed_at = models.DateTimeField(help_text="as our clock says; moved on while the source reports the same")
+    counts = models.JSONField(default=dict, help_text="nodes, pods, gpus, clusters, orphans")
+    changed = models.PositiveIntegerField(null=True, help_text="cells that differ from the reading before")
+    warnings = models.JSONField(default=list)
+    layout = models.ForeignKey(Layout, on_delete=models.PROTECT, null=True, related_name="+")
+    fleet_layout = models.ForeignKey(FleetLayout, on_delete=models.PROTECT, null=True, related_name="+")
+    columns = models.BinaryField(null=True, help_text="one byte per measure and cell, compressed")
+    gpu_states = models.BinaryField(null=True, help_text="one byte per GPU in cell order, compressed")
+
+    class Meta:
+        ordering: ClassVar = ["-revision"]
+        indexes: ClassVar = [models.Index(fields=["source", "-revision"], name="newest_of_source")]
+
+    def __str__(self) -> str:
+        return f"revision {self.revision} of {self.source_id}"
+
+
+class Measurement(models.Model):
+    """The fragmentation report of one observation."""
+
+    observation = models.OneToOneField(Observation, on_delete=models.CASCADE, related_name="measurement")
+    measured_at = models.DateTimeField(auto_now_add=True)
+    seconds = models.FloatField(help_text="that measuring took")
+    headline = models.JSONField(help_text="totals of the source")
+    report = models.JSONField(help_text="pools, shapes, causes, fits; without its rows per node")
+
+    def __str__(self) -> str:
+        return f"measurement of {self.observation_id}"
+
+
+class UsageSlot(models.Model):
+    """GPU-seconds of one source within one slot of UTC, summed as readings come in."""
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="usage")
+    began_at = models.DateTimeField(help_text="start of the slot, a multiple of its length in UTC")
+    covered_s = models.FloatField(default=0, help_text="seconds of the slot of which something is known")
+    allocated_gpu_s = models.FloatField(default=0)
+    asleep_gpu_s = models.FloatField(default=0)
+    lent_gpu_s = models.FloatField(default=0)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["source", "began_at"], name="usage_slot_once")]
+
+    def __str__(self) -> str:
+        return f"{self.source_id} {self.began_at:%F %T}"
+
+
+class Upload(models.Model):
+    """Files that somebody gave us and what became of them.  Of a refused one only the refusal stays."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=16, choices=UploadKind)
+    name = models.CharField(max_length=100)
+    files = models.JSONField(default=dict, help_text="role -> [file name, digest]")
+    params = models.JSONField(default=dict)
+    state = models.CharField(max_length=16, choices=UploadState, default=UploadState.WAITING)
+    refusal = models.JSONField(null=True, help_text="path, value, reason")
+    report = models.JSONField(null=True, help_text="counts, warnings, unknown fields")
+    source = models.ForeignKey(Source, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.state})"
