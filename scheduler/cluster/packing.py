@@ -1,0 +1,88 @@
+"""Snapshot to bytes and back, column by column, for the archive; and the digest over the same bytes."""
+
+import hashlib
+import zlib
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import cache
+from typing import Any, get_type_hints
+
+import msgspec
+import numpy as np
+
+from scheduler.cluster.errors import InputError
+from scheduler.cluster.snapshot import Snapshot
+
+MAGIC = b"slackline-pack-1\n"
+UNSIGNED = ("digest", "warnings")  # said about the document, not part of it
+
+
+class _Section(msgspec.Struct, frozen=True, array_like=True):
+    name: str
+    length: int
+    dtype: str | None = None  # of a column; None for everything else
+    shape: tuple[int, ...] = ()
+
+
+def digest_of(snapshot: Snapshot) -> str:
+    """sha256 hex over all fields in canonical order; the digest itself and the warnings are left out."""
+    digest = hashlib.sha256(MAGIC)
+    for section, content in _sections(snapshot):
+        if section.name not in UNSIGNED:
+            digest.update(msgspec.msgpack.encode(section))
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def pack(snapshot: Snapshot) -> bytes:
+    """A compressed blob; about a twelfth of the JSON, and much faster to read."""
+    sections, contents = zip(*_sections(snapshot), strict=True)
+    head = msgspec.msgpack.encode(sections)
+    body = b"".join([len(head).to_bytes(4, "little"), head, *contents])
+    return MAGIC + zlib.compress(body, level=1)
+
+
+def unpack(blob: bytes) -> Snapshot:
+    """The snapshot that was packed, column for column; raises ``InputError`` for bytes of another making."""
+    if not blob.startswith(MAGIC):
+        raise InputError("blob", None, "not a packed snapshot of this version")
+    try:
+        body = memoryview(zlib.decompress(memoryview(blob)[len(MAGIC) :]))
+        at = 4 + int.from_bytes(body[:4], "little")
+        found: dict[str, Any] = {}
+        for section in msgspec.msgpack.decode(body[4:at], type=list[_Section]):
+            found[section.name] = _read(section, body[at : at + section.length])
+            at += section.length
+        return Snapshot(**found)
+    except (zlib.error, msgspec.MsgspecError, ValueError, TypeError) as error:
+        raise InputError("blob", None, f"a damaged packed snapshot: {error}") from None
+
+
+def _sections(snapshot: Snapshot) -> Iterator[tuple[_Section, bytes]]:
+    for name in _types():
+        value = getattr(snapshot, name)
+        if isinstance(value, np.ndarray):
+            column = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
+            content = column.tobytes()
+            yield _Section(name, len(content), column.dtype.str, column.shape), content
+        else:
+            content = msgspec.msgpack.encode(value)
+            yield _Section(name, len(content)), content
+
+
+def _read(section: _Section, content: memoryview) -> Any:
+    if section.dtype is None:
+        return _decoder(section.name).decode(content)
+    # frombuffer on bytes is read-only, which is what a snapshot's columns must be
+    return np.frombuffer(content, np.dtype(section.dtype)).reshape(section.shape)
+
+
+@cache
+def _types() -> dict[str, Any]:
+    hints = get_type_hints(Snapshot)
+    return {field.name: hints[field.name] for field in fields(Snapshot)}
+
+
+@cache
+def _decoder(name: str) -> msgspec.msgpack.Decoder[Any]:
+    return msgspec.msgpack.Decoder(_types()[name])
