@@ -55,7 +55,7 @@ class Free:
         return lo + int(np.where(room, self.gpu_milli[lo:hi], _FULL).argmin())
 
     def take(self, node: int, shape: Shape) -> tuple[int, ...]:
-        """Place ``shape`` on ``node``: whole devices first-fit, shares on the fullest that fit.  Returns the devices."""
+        """Place ``shape`` on ``node``: whole ones first-fit, shares on the fullest; returns the devices."""
         rest = self.device[node]
         able = np.flatnonzero(rest == WHOLE_GPU_MILLI if not shape.shared else rest >= shape.gpu_milli)
         if shape.shared:
