@@ -211,13 +211,12 @@ class TenantRecord(_Record, kw_only=True):
     cohort: str | None = None
 
 
-class Document(_Record, kw_only=True):
+class Document(_Record, kw_only=True, tag_field="schema", tag=SCHEMA):
     """One snapshot document as observed, before any meaning is drawn from it."""
 
     taken_at: str
     nodes: list[NodeRecord]
     pods: list[PodRecord]
-    schema: str = SCHEMA
     now_s: int | None = None
     clusters: list[ClusterRecord] = []
     domains: list[DomainRecord] = []
