@@ -1,0 +1,266 @@
+"""A plan and all that hangs on it.  Rows hold what people read and what must never happen twice; the signed document
+itself is kept byte for byte beside them."""
+
+import uuid
+from datetime import datetime
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from console.plans.choices import FreezeScope, Kind, State, StepState, Verdict
+from console.plans.lifecycle import AWAITING, FINAL, RUNNING
+
+SIGNED = (State.APPROVED, State.EXECUTING, State.PAUSED, State.HALTED, State.SUCCEEDED)
+
+
+class Plan(models.Model):
+    """One question asked of a planner, its answer, and what became of it."""
+
+    kind = models.CharField(max_length=20, choices=Kind.choices)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.REQUESTED)
+    reason = models.TextField(blank=True, default="")  # why it is in this state, in words for people
+    title = models.CharField(max_length=200)
+
+    source = models.ForeignKey("inventory.Source", on_delete=models.PROTECT, related_name="plans")
+    base_revision = models.BigIntegerField(null=True)  # no foreign key: readings go in time, plans stay
+    base_digest = models.CharField(max_length=64, blank=True, default="")
+    cluster = models.CharField(max_length=253)
+    models_in_scope = models.JSONField(default=list)  # GPU models; [] = all of the cluster
+    params = models.JSONField(default=dict)
+    seed = models.BigIntegerField(default=0)
+
+    proposer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="plans_proposed")
+    parent = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="children")
+    origin = models.CharField(max_length=200, blank=True, default="")  # how it came from its parent
+    request_key = models.CharField(max_length=100, null=True)  # Idempotency-Key of the request
+
+    digest = models.CharField(max_length=64, blank=True, default="")
+    document = models.BinaryField(null=True)  # canonical JSON of the core plan: the bytes whose digest is signed
+    headline = models.JSONField(default=dict)  # selectors.Headline
+    notes = models.JSONField(default=list)
+    impact = models.JSONField(default=list)  # rows per tenant
+    curve = models.JSONField(default=list)  # [moves kept, net emptied], one point per chain
+
+    changes = models.JSONField(default=list)  # what no longer holds: move, object, field, was, now
+    checked_revision = models.BigIntegerField(null=True)
+    checked_at = models.DateTimeField(null=True)
+
+    progress = models.JSONField(default=dict)
+    stop_requested = models.BooleanField(default=False)
+    worker = models.CharField(max_length=64, blank=True, default="")  # who holds the lease
+    heartbeat_at = models.DateTimeField(null=True)
+    attempts = models.PositiveIntegerField(default=0)  # how often a worker took the lease to compute
+
+    approver = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="plans_approved"
+    )
+    approved_digest = models.CharField(max_length=64, blank=True, default="")
+    requested_at = models.DateTimeField(default=timezone.now)
+    planning_at = models.DateTimeField(null=True)
+    proposed_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+    approved_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    resumed_at = models.DateTimeField(null=True)  # failures after this one halt the run
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(state__in=State.values), name="plan_state_is_known"),
+            models.CheckConstraint(
+                condition=Q(approver__isnull=True) | ~Q(approver=F("proposer")), name="plan_never_approved_by_proposer"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state__in=SIGNED)
+                | Q(approver__isnull=False, approved_digest=F("digest"), approved_at__isnull=False) & ~Q(digest=""),
+                name="plan_runs_only_as_signed",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=State.PROPOSED) | Q(expires_at__isnull=False) & ~Q(digest=""),
+                name="plan_proposed_has_digest_and_end",
+            ),
+            models.UniqueConstraint(fields=["proposer", "request_key"], name="plan_one_per_request_key"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["state", "id"]), models.Index(fields=["kind", "-id"])]
+
+    def __str__(self) -> str:
+        return f"Plan {self.pk}: {self.title}"
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in FINAL
+
+    @property
+    def is_awaiting(self) -> bool:
+        return self.state in AWAITING
+
+    @property
+    def is_running(self) -> bool:
+        return self.state in RUNNING
+
+    @property
+    def topic(self) -> str:
+        return f"plan:{self.pk}"
+
+
+class Step(models.Model):
+    """One move of a plan, as signed and as it went.  ``uid`` is the key under which the cluster is asked for it."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="steps")
+    index = models.PositiveIntegerField()  # position in the signed document
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    wave = models.PositiveIntegerField()  # as planned, from 0
+    run_wave = models.PositiveIntegerField()  # as run: the first is cut to one per cent of the moves
+    chain = models.PositiveIntegerField()
+    depth = models.PositiveIntegerField()
+    drains = models.CharField(max_length=253)
+    after = models.JSONField(default=list)  # indices of steps that must have ended
+    pod = models.CharField(max_length=512)  # namespace/name
+    pod_uid = models.CharField(max_length=253, blank=True, default="")
+    source_node = models.CharField(max_length=253)
+    target_node = models.CharField(max_length=253)
+    mode = models.CharField(max_length=10)
+    gpus = models.PositiveIntegerField()
+    gpu_milli = models.PositiveIntegerField()  # of each
+    tenant = models.CharField(max_length=253, blank=True, default="")  # "" = unassigned
+    work_class = models.CharField(max_length=20, blank=True, default="")
+    tier = models.CharField(max_length=2)
+    lost_gpu_seconds = models.BigIntegerField(null=True)  # work since the last checkpoint, of restarts; None = unknown
+
+    state = models.CharField(max_length=12, choices=StepState.choices, default=StepState.WAITING)
+    detail = models.TextField(blank=True, default="")
+    worker = models.CharField(max_length=64, blank=True, default="")
+    issued_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["plan", "index"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["plan", "index"], name="step_one_per_index"),
+            models.UniqueConstraint(fields=["plan", "pod"], name="step_no_pod_moves_twice"),
+            models.CheckConstraint(condition=Q(state__in=StepState.values), name="step_state_is_known"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["plan", "chain", "index"]),
+            models.Index(fields=["plan", "run_wave", "state"]),
+            models.Index(fields=["plan", "tenant"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pod} {self.source_node} → {self.target_node}"
+
+
+class KeptNode(models.Model):
+    """A slack node that the plan leaves as it is, and why."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="kept")
+    position = models.PositiveIntegerField()
+    node = models.CharField(max_length=253)
+    reason = models.CharField(max_length=40)
+    blockers = models.JSONField(default=list)
+    targets = models.JSONField(default=dict)
+
+    class Meta:
+        ordering: ClassVar = ["plan", "position"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["plan", "position"], name="kept_one_per_position")]
+        indexes: ClassVar = [models.Index(fields=["plan", "reason"])]
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.reason}"
+
+
+class PlanMap(models.Model):
+    """The nodes in scope before and after, one byte a node: the picture stays when the snapshots are long gone."""
+
+    plan = models.OneToOneField(Plan, on_delete=models.PROTECT, related_name="map")
+    layout = models.JSONField()  # groups in cell order: {"model", "asw", "count"}
+    names = models.TextField()  # one per line, in cell order
+    before = models.BinaryField()  # free GPUs in per cent of the node's GPUs; 255 no data
+    after = models.BinaryField()
+    marks = models.BinaryField()  # bit 0 emptied, bit 1 receives, bit 2 gives
+    gpus = models.BinaryField()  # of the node, at most 254
+
+    def __str__(self) -> str:
+        return f"map of plan {self.plan_id}"
+
+
+class Decision(models.Model):
+    """Who said yes or no to which digest, and why.  One yes or one no ends the question."""
+
+    plan = models.OneToOneField(Plan, on_delete=models.PROTECT, related_name="decision")
+    verdict = models.CharField(max_length=10, choices=Verdict.choices)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    digest = models.CharField(max_length=64)
+    reason = models.TextField()
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(verdict__in=Verdict.values), name="decision_verdict_is_known")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} {self.verdict} {self.plan_id}"
+
+
+class NodeLock(models.Model):
+    """A node that a running plan touches: nobody else's plan may touch it until the lock goes or runs out."""
+
+    source = models.ForeignKey("inventory.Source", on_delete=models.PROTECT, related_name="+")
+    cluster = models.CharField(max_length=253)
+    node = models.CharField(max_length=253)
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="locks")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    since = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["source", "cluster", "node"], name="lock_one_per_node")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster}/{self.node} by plan {self.plan_id}"
+
+
+class Freeze(models.Model):
+    """Nothing acts inside this scope until it is lifted or runs out."""
+
+    scope = models.CharField(max_length=10, choices=FreezeScope.choices)
+    cluster = models.CharField(max_length=253, blank=True, default="")
+    gpu_model = models.CharField(max_length=253, blank=True, default="")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    reason = models.TextField()
+    since = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    lifted_at = models.DateTimeField(null=True)
+    lifted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(scope=FreezeScope.FLEET, cluster="", gpu_model="")
+                | Q(scope=FreezeScope.CLUSTER, gpu_model="") & ~Q(cluster="")
+                | Q(scope=FreezeScope.POOL) & ~Q(cluster="") & ~Q(gpu_model=""),
+                name="freeze_scope_says_what",
+            ),
+            models.CheckConstraint(condition=Q(expires_at__gt=F("since")), name="freeze_ends_after_it_begins"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["lifted_at", "expires_at"])]
+
+    def __str__(self) -> str:
+        return f"Frozen: {self.where}"
+
+    @property
+    def where(self) -> str:
+        if self.scope == FreezeScope.FLEET:
+            return "the whole fleet"
+        return self.cluster if self.scope == FreezeScope.CLUSTER else f"{self.gpu_model} in {self.cluster}"
+
+    def is_on(self, now: datetime) -> bool:
+        return self.lifted_at is None and self.expires_at > now

@@ -1,0 +1,43 @@
+"""Every write to plans, freezes and locks.  One transaction each, permission asked, audit recorded, event published."""
+
+from console.plans.services.approval import approve_plan, reject_plan
+from console.plans.services.checking import newest_of
+from console.plans.services.cutting import cut_plan, drop_stale_moves
+from console.plans.services.freezes import FreezeError, lift_freeze, set_freeze
+from console.plans.services.proposals import (
+    begin_planning,
+    cancel_plan,
+    fail_plan,
+    open_plan,
+    propose,
+    report_progress,
+    stop_planning,
+)
+from console.plans.services.running import abort_plan, pause_plan, resume_plan, start_plan
+from console.plans.services.sweeping import sweep
+from console.plans.services.transition import Conflict, DigestMissing
+
+__all__ = [
+    "Conflict",
+    "DigestMissing",
+    "FreezeError",
+    "abort_plan",
+    "approve_plan",
+    "begin_planning",
+    "cancel_plan",
+    "cut_plan",
+    "drop_stale_moves",
+    "fail_plan",
+    "lift_freeze",
+    "newest_of",
+    "open_plan",
+    "pause_plan",
+    "propose",
+    "reject_plan",
+    "report_progress",
+    "resume_plan",
+    "set_freeze",
+    "start_plan",
+    "stop_planning",
+    "sweep",
+]

@@ -1,0 +1,76 @@
+"""The second pair of eyes: yes or no to one digest, once, in time, never by the proposer."""
+
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from console.plans import selectors
+from console.plans.choices import State, Verdict
+from console.plans.models import Decision, Plan
+from console.plans.services import running
+from console.plans.services.proposals import VALID_FOR
+from console.plans.services.staleness import mark_stale_if_changed, refuse_unless_holds
+from console.plans.services.transition import Conflict, DigestMissing, change, read
+from console.tenancy.services import Denied, require
+
+
+def approve_plan(user: Any, plan_id: int, digest: str, reason: str, *, start: bool = False) -> Plan:
+    """Sign ``digest``; with ``start`` also run it, or neither.
+
+    Raises ``Denied`` (403), ``DigestMissing`` (428), or ``Conflict`` (409) with the reason, the next step and, where the
+    plan no longer holds, the list of what changed; such a plan is stale from then on.
+    """
+    require(user, "plans.approve_plan")
+    plan = _addressed(user, plan_id, digest, reason)
+    if plan.proposer_id == user.pk:
+        raise Denied("You asked for this plan: somebody else must approve it.")
+    refuse_unless_holds(plan, selectors.approval_checks(user, plan))
+    mark_stale_if_changed(plan)
+    now = timezone.now()
+    with transaction.atomic():
+        plan = change(
+            plan_id,
+            State.APPROVED,
+            actor=user,
+            reason=reason,
+            narrow={"digest": digest, "expires_at__gt": now},
+            approver=user,
+            approved_digest=digest,
+            approved_at=now,
+            expires_at=now + VALID_FOR,
+        )
+        Decision.objects.create(plan=plan, verdict=Verdict.APPROVED, user=user, digest=digest, reason=reason)
+        if start:
+            plan = running.begin(user, plan)
+    return plan
+
+
+def reject_plan(user: Any, plan_id: int, digest: str, reason: str) -> Plan:
+    """The plan ends here; its page stays."""
+    require(user, "plans.approve_plan")
+    plan = _addressed(user, plan_id, digest, reason)
+    if plan.proposer_id == user.pk:
+        raise Denied("You asked for this plan: cancel it instead of rejecting it.")
+    with transaction.atomic():
+        plan = change(
+            plan_id, State.REJECTED, actor=user, reason=reason, narrow={"digest": digest}, ended_at=timezone.now()
+        )
+        Decision.objects.create(plan=plan, verdict=Verdict.REJECTED, user=user, digest=digest, reason=reason)
+    return plan
+
+
+def _addressed(user: Any, plan_id: int, digest: str, reason: str) -> Plan:
+    """The plan, if the request names the digest that the plan has now and says why."""
+    if not digest:
+        raise DigestMissing
+    plan = read(plan_id)
+    if not plan.digest:
+        raise Conflict(f"Plan {plan_id} is {plan.get_state_display().lower()}: there is nothing to decide yet.")
+    if digest != plan.digest:
+        raise Conflict(
+            f"You read digest {digest[:8]}, plan {plan_id} has {plan.digest[:8]}.", next_step="Read the plan again."
+        )
+    if not reason.strip():
+        raise Conflict("A decision needs a reason: it is kept in the audit log.", next_step="Say why.")
+    return plan

@@ -1,0 +1,103 @@
+"""Does the plan still hold?  Asked of the newest snapshot, about what the plan touches and nothing else."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from django.utils import timezone
+from scheduler.plan.staleness import Change, changes
+
+from console.inventory import archive
+from console.inventory.services import newest
+from console.plans.choices import StepState
+from console.plans.models import Plan, Step
+from console.plans.services.transition import Conflict
+from scheduler.cluster.build import restrict
+from scheduler.cluster.errors import InputError
+from scheduler.cluster.snapshot import Snapshot
+from scheduler.plan import plan as core
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest observation of a plan's source, narrowed to its cluster."""
+
+    revision: int
+    digest: str
+    snapshot: Snapshot
+
+
+def newest_of(plan: Plan) -> Newest:
+    """Raises ``Conflict`` where the source was never observed or no longer has the cluster."""
+    found = newest(plan.source)
+    if found is None:
+        raise Conflict(f"{plan.source.name} was never observed.", next_step="Wait for its first observation.")
+    observation, whole = found
+    try:
+        snapshot = restrict(whole, plan.cluster)
+    except InputError as error:
+        raise Conflict(f"{plan.source.name} no longer shows this cluster: {error.reason}.") from error
+    return Newest(observation.revision, observation.digest, snapshot)
+
+
+def base_of(plan: Plan) -> Snapshot:
+    return restrict(archive.load(plan.base_digest), plan.cluster)
+
+
+def signed(plan: Plan) -> core.Plan:
+    """The core plan from the bytes that were signed."""
+    return core.from_json(bytes(plan.document or b""))
+
+
+def rest_of(plan: Plan, without: Collection[int] = ()) -> core.Plan:
+    """The signed plan without the steps that have begun, in the waves in which they are to be run.
+
+    ``without`` names steps (by index) that are left out as well.
+    """
+    whole = signed(plan)
+    waiting = Step.objects.filter(plan=plan, state=StepState.WAITING).order_by("run_wave", "index")
+    left = [row for row in waiting.values_list("index", "run_wave") if row[0] not in set(without)]
+    place = {index: position for position, (index, _wave) in enumerate(left)}
+    waves = {wave: number for number, wave in enumerate(sorted({wave for _index, wave in left}))}
+    moves = tuple(
+        msgspec.structs.replace(
+            whole.moves[index], after=tuple(place[before] for before in whole.moves[index].after if before in place)
+        )
+        for index, _wave in left
+    )
+    drained = {move.drains for move in moves}
+    return msgspec.structs.replace(
+        whole,
+        moves=moves,
+        wave_of=tuple(waves[wave] for _index, wave in left),
+        emptied_nodes=tuple(node for node in whole.emptied_nodes if node in drained),
+    )
+
+
+def differences(plan: Plan, now: Newest, rest: core.Plan | None = None) -> list[dict[str, Any]]:
+    """What of the plan (or of ``rest``, the part still to be run) no longer holds in ``now``; [] if all of it does."""
+    return [as_row(change) for change in changes(rest or signed(plan), base_of(plan), now.snapshot)]
+
+
+def as_row(change: Change) -> dict[str, Any]:
+    return {
+        "moves": list(change.moves),
+        "kind": change.object_kind,
+        "object": change.object,
+        "field": change.field,
+        "was": _word(change.was),
+        "now": _word(change.now),
+    }
+
+
+def _word(value: object) -> str | int | None:
+    return value if value is None or isinstance(value, int) else str(value)
+
+
+def check_again(plan: Plan) -> list[dict[str, Any]]:
+    """Compare with the newest snapshot and remember when that was; the caller decides what follows from it."""
+    now = newest_of(plan)
+    found = differences(plan, now)
+    Plan.objects.filter(pk=plan.pk).update(checked_revision=now.revision, checked_at=timezone.now())
+    return found

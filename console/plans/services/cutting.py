@@ -1,0 +1,105 @@
+"""A shorter plan from a longer one: a new plan with its own digest, checked anew; the old one stays readable."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from django.db import transaction
+from django.utils import timezone
+from scheduler.plan.statement import cut, keep, marginal
+
+from console.audit import services as audit
+from console.plans import lifecycle
+from console.plans.choices import State
+from console.plans.models import Plan
+from console.plans.services import checking, proposals
+from console.plans.services.transition import Conflict, announce, read
+from console.tenancy.services import require
+from scheduler.cluster.snapshot import Snapshot
+from scheduler.plan import plan as core
+
+Shorten = Callable[[core.Plan, Snapshot], core.Plan]
+
+
+def cut_plan(user: Any, plan_id: int, moves: int) -> Plan:
+    """Keep as many whole chains, in the planner's order, as have at most ``moves`` moves; returns the new plan."""
+    require(user, "plans.request_plan")
+    plan = _with_answer(plan_id)
+    whole = checking.signed(plan)
+    steps = marginal(whole)
+    chains = sum(kept <= moves for kept, _net in steps if kept > 0)
+    if chains == 0:
+        least = min((kept for kept, _net in steps if kept > 0), default=0)
+        raise Conflict(f"No chain has so few moves: the first one needs {least:,}.")
+    kept = max(kept for kept, _net in steps[: chains + 1] if kept <= moves)
+    if kept == len(whole.moves):
+        raise Conflict(f"Plan {plan_id} has {len(whole.moves):,} moves: there is nothing to cut.")
+    return _derive(user, plan, f"plan {plan_id} cut to {kept:,} of {len(whole.moves):,} moves",
+                   lambda old, snapshot: cut(old, snapshot, chains))  # fmt: skip
+
+
+def drop_stale_moves(user: Any, plan_id: int) -> Plan:
+    """Leave out every chain with a move that no longer holds, and check the rest on the newest snapshot."""
+    require(user, "plans.request_plan")
+    plan = _with_answer(plan_id)
+    whole = checking.signed(plan)
+    found = checking.differences(plan, checking.newest_of(plan))
+    hit = {move for change in found for move in change["moves"]}
+    if not hit:
+        raise Conflict(f"All moves of plan {plan_id} hold now: compute a new plan or ask for the same again.")
+    chains = without_dependents(whole, hit)
+    if not chains:
+        raise Conflict(
+            "No chain is left without the moves that changed.", changes=found, next_step="Compute a new plan."
+        )
+    left = sum(move.chain in chains for move in whole.moves)
+    return _derive(user, plan, f"plan {plan_id} without {len(whole.moves) - left:,} of {len(whole.moves):,} moves",
+                   lambda old, snapshot: keep(old, snapshot, chains))  # fmt: skip
+
+
+def without_dependents(whole: core.Plan, hit: set[int]) -> set[int]:
+    """Chains that neither contain a move of ``hit`` nor wait for a chain that does."""
+    broken = {whole.moves[move].chain for move in hit}
+    while True:
+        waits = {
+            move.chain for move in whole.moves if any(whole.moves[before].chain in broken for before in move.after)
+        }
+        if waits <= broken:
+            return {move.chain for move in whole.moves} - broken
+        broken |= waits
+
+
+def _derive(user: Any, parent: Plan, origin: str, shorten: Shorten) -> Plan:
+    """The shortened plan on the newest snapshot, proposed; its proposer is who cut it."""
+    now = checking.newest_of(parent)
+    old = msgspec.structs.replace(checking.signed(parent), snapshot_digest=now.snapshot.digest)
+    answer = shorten(old, now.snapshot)
+    worker = f"cut by {user.get_username()}"
+    with transaction.atomic():
+        plan = Plan.objects.create(
+            kind=parent.kind,
+            title=parent.title,
+            source_id=parent.source_id,
+            cluster=parent.cluster,
+            models_in_scope=parent.models_in_scope,
+            params=parent.params,
+            seed=parent.seed,
+            proposer=user,
+            parent=parent,
+            origin=origin,
+            worker=worker,
+            heartbeat_at=timezone.now(),
+        )
+        audit.record(
+            actor=user, action="plan.requested", target_kind="plan", target_id=plan.pk, detail={"origin": origin}
+        )
+        lifecycle.move(Plan.objects.filter(pk=plan.pk), State.PLANNING, planning_at=timezone.now())
+        announce(read(plan.pk), "plan.requested")
+        return proposals.propose(plan.pk, worker, answer, now.snapshot, revision=now.revision, digest=now.digest)
+
+
+def _with_answer(plan_id: int) -> Plan:
+    plan = read(plan_id)
+    if not plan.digest:
+        raise Conflict(f"Plan {plan_id} is {plan.get_state_display().lower()}: it has no moves to cut.")
+    return plan

@@ -1,0 +1,128 @@
+"""Start, pause, resume, abort: what people do to a run.  What the executor does is in stepping and execution."""
+
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from console.dispatch.services import enqueue
+from console.plans import selectors
+from console.plans.choices import State, StepState
+from console.plans.models import Plan, Step
+from console.plans.services import checking, locks
+from console.plans.services.broker import require_broker
+from console.plans.services.staleness import mark_stale_if_changed, refuse_unless_holds
+from console.plans.services.transition import Conflict, batches, change, read
+from console.tenancy.services import require
+
+
+def start_plan(user: Any, plan_id: int, digest: str | None = None) -> Plan:
+    """Run an approved plan now.  Checked against the newest snapshot before it answers; ``Conflict`` has the list."""
+    require(user, "plans.run_plan")
+    plan = read(plan_id)
+    if digest is not None and digest != plan.digest:
+        raise Conflict(f"You read digest {digest[:8]}, plan {plan_id} has {plan.digest[:8]}.")
+    refuse_unless_holds(plan, selectors.start_checks(user, plan))
+    mark_stale_if_changed(plan)
+    return begin(user, plan)
+
+
+def begin(user: Any, plan: Plan) -> Plan:
+    """Lock the nodes, set the plan running and send it to an executor; in the caller's transaction, all or nothing."""
+    require(user, "plans.run_plan")
+    require_broker()
+    now = timezone.now()
+    with transaction.atomic():
+        locks.take(plan, user)
+        plan = change(
+            plan.pk,
+            State.EXECUTING,
+            actor=user,
+            sources=[State.APPROVED],
+            narrow={"expires_at__gt": now},
+            detail={"nodes": plan.headline["touched"], "moves": plan.headline["moves"]},
+            started_at=now,
+            resumed_at=now,
+            heartbeat_at=now,
+            worker="",
+        )
+        enqueue("plans.execute", plan_id=plan.pk)
+    return plan
+
+
+def pause_plan(user: Any, plan_id: int, reason: str) -> Plan:
+    """Issue no new move; those in flight go on to their end."""
+    require(user, "plans.run_plan")
+    return change(plan_id, State.PAUSED, actor=user, reason=_because(reason, f"paused by {user}"))
+
+
+def resume_plan(user: Any, plan_id: int, reason: str = "") -> Plan:
+    """Go on with what is left.  Chains with a failed move are dropped first: the rest of them would empty nothing."""
+    require(user, "plans.run_plan")
+    plan = read(plan_id)
+    refuse_unless_holds(plan, selectors.resume_checks(user, plan))
+    broken = broken_steps(plan)
+    found = checking.differences(plan, checking.newest_of(plan), checking.rest_of(plan, without=broken))
+    if found:
+        raise Conflict("What is left of the plan no longer holds.", changes=found, next_step=selectors.REST_NEXT_STEP)
+    require_broker()
+    now = timezone.now()
+    with transaction.atomic():
+        plan = change(
+            plan_id,
+            State.EXECUTING,
+            actor=user,
+            reason=reason,
+            sources=[State.PAUSED, State.HALTED],
+            resumed_at=now,
+            changes=[],
+        )
+        for some in batches(broken):
+            Step.objects.filter(plan=plan, index__in=some, state=StepState.WAITING).update(
+                state=StepState.DROPPED, detail="a move of its chain failed, so the node would not become empty"
+            )
+        locks.take(plan, user)
+        enqueue("plans.execute", plan_id=plan_id)
+    return plan
+
+
+def abort_plan(user: Any, plan_id: int, reason: str) -> Plan:
+    """Final: nothing more is issued, moves in flight go on to their end, going on needs a new plan."""
+    require(user, "plans.run_plan")
+    if not reason.strip():
+        raise Conflict("Aborting needs a reason: it is kept in the audit log.", next_step="Say why.")
+    with transaction.atomic():
+        in_flight = Step.objects.filter(plan_id=plan_id, state=StepState.ISSUED).count()
+        plan = change(
+            plan_id,
+            State.ABORTED,
+            actor=user,
+            reason=reason,
+            detail={"in_flight": in_flight},
+            ended_at=timezone.now(),
+        )
+        Step.objects.filter(plan=plan, state=StepState.WAITING).update(
+            state=StepState.DROPPED, detail="the plan was aborted"
+        )
+        if in_flight == 0:
+            locks.release(plan)
+    return plan
+
+
+def broken_steps(plan: Plan) -> list[int]:
+    """Indices of waiting steps that wait for a failed or dropped one, or share a chain with one."""
+    rows = list(Step.objects.filter(plan=plan).only("index", "chain", "after", "state"))
+    broken = {row.index for row in rows if row.state in (StepState.FAILED, StepState.DROPPED)}
+    waiting = [row for row in rows if row.state == StepState.WAITING]
+    chain_of = {row.index: row.chain for row in rows}
+    found = {-1}
+    while found:
+        chains = {chain_of[index] for index in broken}
+        hit = (row for row in waiting if row.chain in chains or broken.intersection(row.after))
+        found = {row.index for row in hit} - broken
+        broken |= found
+    return sorted(broken & {row.index for row in waiting})
+
+
+def _because(reason: str, otherwise: str) -> str:
+    return reason.strip() or otherwise

@@ -1,0 +1,144 @@
+"""What the executor writes: its lease, each step by compare-and-set, and how the run ends."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from console.audit import services as audit
+from console.live.services import publish
+from console.plans import lifecycle
+from console.plans.choices import State, StepState
+from console.plans.milestones import Milestone, reach
+from console.plans.models import Plan, Step
+from console.plans.services import locks
+from console.plans.services.transition import change, read
+
+LEASE = timedelta(seconds=30)
+
+
+def take_run(plan_id: int, worker: str) -> Plan | None:
+    """Take the lease on a run that nobody holds or whose holder is lost; None otherwise: then there is nothing to do.
+
+    A plan that was paused, halted or aborted can be taken while it still has moves in flight, to see them to their end.
+    """
+    now = timezone.now()
+    free = Q(worker="") | Q(heartbeat_at__isnull=True) | Q(heartbeat_at__lt=now - LEASE)
+    rows = Plan.objects.filter(free, Q(state=State.EXECUTING) | Q(steps__state=StepState.ISSUED), pk=plan_id)
+    if not rows.exists():
+        return None
+    taken = Plan.objects.filter(free, pk=plan_id).update(worker=worker, heartbeat_at=now)
+    return read(plan_id) if taken == 1 else None
+
+
+def beat(plan_id: int, worker: str) -> Plan | None:
+    """Show that the executor lives; the plan as it is now, or None if the lease is somebody else's."""
+    now = timezone.now()
+    if Plan.objects.filter(pk=plan_id, worker=worker).update(heartbeat_at=now) != 1:
+        return None
+    plan = read(plan_id)
+    locks.extend(plan)
+    return plan
+
+
+def let_go(plan: Plan, worker: str) -> bool:
+    """Give the lease back unless the plan runs again; locks of a finished plan go with it."""
+    with transaction.atomic():
+        idle = Plan.objects.filter(pk=plan.pk, worker=worker).exclude(state=State.EXECUTING)
+        if idle.update(worker="") != 1:
+            return False
+        if read(plan.pk).state in lifecycle.FINAL:
+            locks.release(plan)
+    return True
+
+
+def release_lease(plan_id: int, worker: str) -> None:
+    """Give the lease back as it is; the sweep sends the plan out again if there is anything left to do."""
+    Plan.objects.filter(pk=plan_id, worker=worker).update(worker="")
+
+
+def claim(step: Step, worker: str) -> bool:
+    """Compare-and-set: of two executors one issues the move."""
+    now = timezone.now()
+    waiting = Step.objects.filter(pk=step.pk, state=StepState.WAITING, plan__state=State.EXECUTING, plan__worker=worker)
+    if waiting.update(state=StepState.ISSUED, worker=worker, issued_at=now) != 1:
+        return False
+    step.state, step.issued_at = StepState.ISSUED, now
+    publish(f"plan:{step.plan_id}", "step.issued", step=step.index, plan=step.plan_id)
+    return True
+
+
+def record_outcome(step: Step, state: StepState, detail: str) -> bool:
+    """The end of a step, once: row, audit entry and event together."""
+    with transaction.atomic():
+        before = StepState.WAITING if step.issued_at is None else StepState.ISSUED
+        rows = Step.objects.filter(pk=step.pk, state=before)
+        if rows.update(state=state, detail=detail, ended_at=timezone.now()) != 1:
+            return False
+        audit.record(
+            actor="executor",
+            action=f"step.{state.value}",
+            target_kind="plan",
+            target_id=str(step.plan_id),
+            reason=detail if state == StepState.FAILED else "",
+            detail={"step": step.index, "uid": str(step.uid), "pod": step.pod, "from": step.source_node,
+                    "to": step.target_node},
+        )  # fmt: skip
+        publish(f"plan:{step.plan_id}", f"step.{state.value}", step=step.index, plan=step.plan_id)
+    reach(Milestone.STEP_RECORDED)
+    return True
+
+
+def halt(plan: Plan, worker: str, reason: str, changes: list[dict[str, Any]] | None = None) -> Plan:
+    """Stop after the wave; a person decides whether to go on."""
+    return change(
+        plan.pk,
+        State.HALTED,
+        actor="executor",
+        reason=reason,
+        narrow={"worker": worker},
+        detail={"changes": (changes or [])[:20]},
+        changes=changes or [],
+    )
+
+
+def pause_for_freeze(plan: Plan, reason: str) -> Plan:
+    return change(plan.pk, State.PAUSED, actor="executor", reason=reason)
+
+
+def finish(plan: Plan, worker: str, emptied: int | None) -> Plan:
+    """All steps have ended.  ``emptied`` counts the planned nodes that are empty now, None where no reading was had."""
+    ended = Step.objects.filter(plan=plan)
+    counts = {
+        state: ended.filter(state=state).count() for state in (StepState.SUCCEEDED, StepState.FAILED, StepState.DROPPED)
+    }
+    done = counts[StepState.SUCCEEDED]
+    with transaction.atomic():
+        finished = change(
+            plan.pk,
+            State.SUCCEEDED if done else State.FAILED,
+            actor="executor",
+            reason=_summary(plan, counts, emptied),
+            narrow={"worker": worker},
+            detail={"emptied": emptied, **{state.value: count for state, count in counts.items()}},
+            worker="",
+            ended_at=timezone.now(),
+        )
+        locks.release(plan)
+        reach(Milestone.RUN_WRITTEN)
+    reach(Milestone.RUN_COMMITTED)
+    return finished
+
+
+def _summary(plan: Plan, counts: dict[StepState, int], emptied: int | None) -> str:
+    moves = f"{counts[StepState.SUCCEEDED]:,} of {plan.headline['moves']:,} moves done"
+    if counts[StepState.FAILED]:
+        moves += f", {counts[StepState.FAILED]:,} failed, {counts[StepState.DROPPED]:,} not run"
+    nodes = (
+        "no reading of the emptied nodes"
+        if emptied is None
+        else f"{emptied:,} of {plan.headline['emptied']:,} nodes empty"
+    )
+    return f"{moves}; {nodes}"

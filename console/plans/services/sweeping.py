@@ -1,0 +1,60 @@
+"""Every few seconds: let plans expire, find the stale ones, and send lost work out again."""
+
+import structlog
+from django.db.models import Q
+from django.utils import timezone
+
+from console.dispatch.services import enqueue
+from console.inventory.services import revision_of
+from console.plans import lifecycle
+from console.plans.choices import State, StepState
+from console.plans.models import NodeLock, Plan
+from console.plans.services import checking, stepping
+from console.plans.services.staleness import go_stale
+from console.plans.services.transition import HEAVY, Conflict, change
+
+log = structlog.get_logger(__name__)
+
+
+def sweep() -> None:
+    """Safe to run twice at once: every change is a compare-and-set, and the loser has nothing to do."""
+    expire()
+    find_stale()
+    send_again()
+    NodeLock.objects.exclude(plan__state=State.EXECUTING).filter(expires_at__lte=timezone.now()).delete()
+
+
+def expire() -> None:
+    now = timezone.now()
+    due = Plan.objects.filter(state__in=lifecycle.AWAITING, expires_at__lte=now)
+    for plan_id in due.values_list("pk", flat=True):
+        try:
+            change(plan_id, State.EXPIRED, actor=None, reason="nobody decided in time", ended_at=now)
+        except Conflict as lost:
+            log.info("plan.not_expired", plan=plan_id, reason=lost.reason)
+
+
+def find_stale() -> None:
+    """Check the plans that wait for a decision or a start against every newer snapshot of their source."""
+    waiting = Plan.objects.filter(state__in=lifecycle.AWAITING).select_related("source").defer(*HEAVY)
+    for plan in waiting:
+        if plan.checked_revision is not None and revision_of(plan.source) <= plan.checked_revision:
+            continue
+        try:
+            found = checking.check_again(plan)
+            if found:
+                go_stale(plan, found)
+        except Conflict as lost:
+            log.info("plan.not_checked", plan=plan.pk, reason=lost.reason)
+
+
+def send_again() -> None:
+    """Work whose worker has not been heard of for a lease, or whose message was lost, goes out once more."""
+    long_ago = timezone.now() - stepping.LEASE
+    silent = Q(heartbeat_at__lt=long_ago) | Q(heartbeat_at__isnull=True, requested_at__lt=long_ago)
+    for plan_id, kind in Plan.objects.filter(silent, state__in=lifecycle.COMPUTING).values_list("pk", "kind"):
+        enqueue(f"{kind}.plan", plan_id=plan_id)
+    unattended = Q(heartbeat_at__lt=long_ago) | Q(worker="", resumed_at__lt=long_ago)
+    acting = Q(state=State.EXECUTING) | Q(steps__state=StepState.ISSUED)
+    for plan_id in Plan.objects.filter(unattended, acting).values_list("pk", flat=True).distinct():
+        enqueue("plans.execute", plan_id=plan_id)

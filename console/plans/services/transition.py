@@ -1,0 +1,91 @@
+"""The one way a plan's row changes its state: compare-and-set, one audit row, one event, in one transaction."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.db import transaction
+
+from console.audit import services as audit
+from console.live.services import publish
+from console.plans import lifecycle
+from console.plans.choices import State
+from console.plans.models import Plan
+from console.rest import errors
+
+HEAVY = ("document", "impact", "curve")
+
+
+class Conflict(errors.Conflict):
+    """The plan is not (or no longer) in a condition for this; HTTP 409.
+
+    ``changes`` lists what differs from what was signed: dicts with moves, kind, object, field, was, now.
+    """
+
+    def __init__(self, reason: str, *, changes: Iterable[dict[str, Any]] = (), next_step: str = "") -> None:
+        super().__init__(f"{reason} {next_step}".strip(), list(changes))
+
+
+class DigestMissing(Exception):
+    """An approval must say what it approves; HTTP 428."""
+
+    def __init__(self) -> None:
+        self.reason = "Send the digest of the plan that you read (If-Match or the field digest): approval binds to it."
+        super().__init__(self.reason)
+
+
+def read(plan_id: int) -> Plan:
+    """The plan without its heavy columns; they load when they are asked for."""
+    return Plan.objects.select_related("source", "proposer", "approver").defer(*HEAVY).get(pk=plan_id)
+
+
+def change(
+    plan_id: int,
+    target: State,
+    *,
+    actor: Any,
+    reason: str = "",
+    sources: Iterable[State] | None = None,
+    narrow: dict[str, Any] | None = None,
+    detail: dict[str, Any] | None = None,
+    **fields: Any,
+) -> Plan:
+    """Move the plan to ``target`` or raise ``Conflict`` with the reason why it could not.
+
+    ``narrow`` are further conditions of the compare-and-set; ``actor`` None stands for the console itself.
+    """
+    with transaction.atomic():
+        rows = Plan.objects.filter(pk=plan_id, **(narrow or {}))
+        if not lifecycle.move(rows, target, sources=sources, reason=reason, **fields):
+            raise Conflict(why_not(plan_id, target))
+        plan = read(plan_id)
+        audit.record(
+            actor=actor,
+            action=f"plan.{target.value}",
+            target_kind="plan",
+            target_id=str(plan_id),
+            reason=reason,
+            digest=plan.digest,
+            detail=detail,
+        )
+        announce(plan, f"plan.{target.value}")
+    return plan
+
+
+def announce(plan: Plan, kind: str, **fields: Any) -> None:
+    """Tell the plan's own page and the list of plans."""
+    for topic in (plan.topic, "plans"):
+        publish(topic, kind, plan=plan.pk, state=plan.state, **fields)
+
+
+def batches(rows: list[int], size: int = 500) -> Iterator[list[int]]:
+    """Cut a list so that no query takes more parameters than SQLite allows."""
+    return (rows[start : start + size] for start in range(0, len(rows), size))
+
+
+def why_not(plan_id: int, target: State) -> str:
+    plan = Plan.objects.only("state", "reason").get(pk=plan_id)
+    state = State(plan.state)
+    if target in lifecycle.EDGES.get(state, frozenset()):
+        return f"Plan {plan_id} changed while you looked at it. Read it again."
+    because = f" ({plan.reason.rstrip('.')})" if plan.reason else ""
+    return f"Plan {plan_id} is {state.label.lower()}{because}: it cannot become {target.label.lower()}."
