@@ -6,28 +6,24 @@ Each app's ``urls.py`` brings ``urlpatterns`` (pages, full paths, reversed as "<
 
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView
 
 APPS = ("rest", "ui", "tenancy", "audit", "inventory", "plans", "consolidation", "overview")
 
 
-def _routes(app: str, attribute: str) -> list[object]:
+def _routes(app: str, attribute: str) -> list[Any]:
     if find_spec(f"console.{app}.urls") is None:
         return []
     return list(getattr(import_module(f"console.{app}.urls"), attribute, []))
 
 
-api_urlpatterns = [
-    path("schema/", SpectacularAPIView.as_view(), name="schema"),
+_api = [route for app in APPS for route in _routes(app, "api_urlpatterns")]
+urlpatterns = [
+    path("api/v1/", include((_api, "api"))),
+    *(path("", include((_routes(app, "urlpatterns"), app))) for app in APPS),
 ]
-for _app in APPS:
-    api_urlpatterns += _routes(_app, "api_urlpatterns")
-
-urlpatterns = [path("api/v1/", include((api_urlpatterns, "api")))]
-urlpatterns += [path("", include((_routes(_app, "urlpatterns"), _app))) for _app in APPS]
-
 handler400 = "console.ui.views.bad_request"
 handler403 = "console.ui.views.denied"
 handler404 = "console.ui.views.not_found"

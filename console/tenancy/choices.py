@@ -33,3 +33,11 @@ WORDS = {
     "plans.set_freeze": "set or lift a freeze",
     "audit.view_entries": "read the audit log",
 }
+
+# Name (the password alike) -> role.  Created by the demo and by nothing else.
+DEMO_LOGINS: dict[str, Role] = {
+    "operator": Role.OPERATOR,
+    "approver": Role.APPROVER,
+    "tenant": Role.TENANT_USER,
+    "viewer": Role.VIEWER,
+}

@@ -1,8 +1,24 @@
-"""Whose names a viewer may see."""
+"""Whose names a viewer may see, and the tokens of a person."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
+from django.utils import timezone
+from knox.models import AuthToken
+
+from console.tenancy.choices import PERMISSIONS
 from console.tenancy.models import Tenant
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """``key`` is the beginning of the token, enough to tell one from another and useless for signing in."""
+
+    key: str
+    created_at: datetime
+    expires_at: datetime | None
 
 
 def tenant_scope(viewer: Any) -> frozenset[str] | None:
@@ -12,6 +28,16 @@ def tenant_scope(viewer: Any) -> frozenset[str] | None:
     if not viewer.has_perm("inventory.view_own"):
         return frozenset()
     return _with_children(set(viewer.tenants.values_list("name", flat=True)))
+
+
+def tokens_of(viewer: Any) -> list[TokenRow]:
+    """The viewer's own tokens that have not expired, newest first."""
+    rows = AuthToken.objects.filter(Q(expiry=None) | Q(expiry__gt=timezone.now()), user=viewer).order_by("-created")
+    return [TokenRow(row.token_key, row.created, row.expiry) for row in rows]
+
+
+def permissions_of(viewer: Any) -> list[str]:
+    return sorted(PERMISSIONS.get(viewer.role, ()))
 
 
 def _with_children(names: set[str]) -> frozenset[str]:

@@ -1,0 +1,19 @@
+"""Shapes of refusals, for the schema."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+
+class ConflictErrorSerializer(serializers.Serializer[Any]):
+    code = serializers.ChoiceField(choices=[("conflict", "conflict")])
+    detail = serializers.CharField()
+    attr = serializers.CharField(allow_null=True)
+
+
+class ConflictSerializer(serializers.Serializer[Any]):
+    """409: the state is not what the request takes for granted.  ``changes`` has one row per difference."""
+
+    type = serializers.ChoiceField(choices=[("client_error", "client_error")])
+    errors = ConflictErrorSerializer(many=True)
+    changes = serializers.ListField(child=serializers.DictField(), required=False)
