@@ -1,0 +1,78 @@
+"""The search's tables: one row of integers per node and per pod, so that one look costs one cache line or two.
+
+Kernels read these numbers as constants.  Quantities have the units of the snapshot: GPUs whole, shares and CPU in
+thousandths, memory in MiB.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.cluster.snapshot import Bools, Longs
+
+NONE = -1
+
+# Node columns: what is free (negative where over-committed), then what may happen to the node.
+N_CPU, N_MEMORY, N_SLOTS = 0, 1, 2
+N_GPUS = 3  # whole devices that no pod touches, NONE where the devices do not hold the pods
+N_MILLI = 4  # all of the devices' thousandths that are not asked for
+N_OPEN = 5  # 1: may receive pods
+N_CLASS = 6  # row of the eligibility matrix
+N_FIRST = 7  # first pod of the node's list
+N_WORK = 8  # pods other than agents
+N_PINNED = 9  # those of them that cannot leave in this plan
+N_FLOATING = 10  # pods whose place on the devices is computed: shares and listed devices
+N_DEVICES = 11  # devices that pods may use
+N_ATTRACTED = 12  # pods that came because of affinity: nobody whom they like may leave any more
+N_SLICES = 13  # row of the slice table, NONE without slices
+N_DRAINABLE = 14  # 1: counted as empty once it has no work left, and in the scope of the plan
+N_WORKED = 15  # pods other than agents at the start
+NODE_COLUMNS = 16
+
+# Pod columns.
+P_CPU, P_MEMORY, P_GPUS, P_MILLI = 0, 1, 2, 3
+P_CLASS = 4  # column of the eligibility matrix
+P_TRAITS = 5  # the flags below
+P_NODE, P_NEXT, P_PREVIOUS = 6, 7, 8
+P_FIXED = 9  # 0: may move; else the position of the word that forbids it
+P_MOVED = 10  # 1: has moved in this plan
+P_LEVEL, P_DOMAIN = 11, 12  # required topology: the level, and the domain there (NONE: any that is known)
+P_COMPANY = 13  # row of the company lists: ports, affinity, slices
+P_LISTED = 14  # row of the listed devices, NONE without; they bind until the pod moves
+P_STEADY = 15  # 1: neither arrives nor leaves in the wave at hand
+P_AGENT = 16
+P_IDENTITY = 17  # order of the pods by name; a second copy has that of the first
+POD_COLUMNS = 18
+
+TRAIT_PORTS, TRAIT_REFUSAL, TRAIT_AFFINITY, TRAIT_TOPOLOGY, TRAIT_SLICES = 1, 2, 4, 8, 16
+
+# Company lists: host ports; labels it refuses, is refused by others for, and wants near it; slices and their number.
+PORTS, REFUSES, CARRIES, WANTS, SLICES, SLICE_COUNTS = range(6)
+COMPANY_KINDS = 6
+
+# Log columns: one row per move, in the order in which the moves are legal one by one.
+L_POD, L_SOURCE, L_TARGET, L_DEPTH, L_PARENT, L_CHAIN = range(6)
+LOG_COLUMNS = 6
+
+# Counters of a search.
+W_MOVES, W_CHECKS, W_CHAINS, W_LIMIT = range(4)
+WORK_COLUMNS = 4
+
+
+class Arena(NamedTuple):
+    """Everything a kernel needs.  Axes: n node, p pod, k company row, q pod class, r node class, l level."""
+
+    node: Longs  # [n, NODE_COLUMNS]
+    pod: Longs  # [p, POD_COLUMNS]
+    eligible: Bools  # [q, r]
+    at_level: NDArray[np.int32]  # [l, n] domain at each level, NONE unknown
+    company_start: Longs  # [COMPANY_KINDS, k + 1]
+    company: Longs  # the lists' entries
+    listed_start: Longs  # listed devices of the pods that list some
+    listed: Longs
+    slices: Longs  # [slice nodes, profiles] free slices
+    rest: Longs  # scratch: thousandths left per device
+    shares: Longs  # scratch: pods that share devices
+    log: Longs  # [moves, LOG_COLUMNS]
+    work: Longs  # [WORK_COLUMNS]

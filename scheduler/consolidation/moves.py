@@ -1,0 +1,41 @@
+"""Moves on the tables, their log, and how to take them back."""
+
+from scheduler.consolidation.columns import (
+    L_CHAIN,
+    L_DEPTH,
+    L_PARENT,
+    L_POD,
+    L_SOURCE,
+    L_TARGET,
+    P_MOVED,
+    P_NODE,
+    W_CHAINS,
+    W_MOVES,
+    Arena,
+)
+from scheduler.consolidation.kernel import kernel
+from scheduler.consolidation.room import place, remove
+
+
+@kernel
+def move(a: Arena, p: int, t: int, depth: int, parent: int) -> None:
+    """Move pod ``p`` to node ``t``; ``parent`` is the pod that it makes room for, NONE where it leaves the drained node."""
+    row = a.work[W_MOVES]
+    a.log[row, L_POD], a.log[row, L_SOURCE], a.log[row, L_TARGET] = p, a.pod[p, P_NODE], t
+    a.log[row, L_DEPTH], a.log[row, L_PARENT], a.log[row, L_CHAIN] = depth, parent, a.work[W_CHAINS]
+    a.work[W_MOVES] = row + 1
+    remove(a, p)
+    a.pod[p, P_MOVED] = 1
+    place(a, p, t)
+
+
+@kernel
+def undo(a: Arena, mark: int) -> None:
+    """Take back all moves from row ``mark`` of the log on."""
+    while a.work[W_MOVES] > mark:
+        row = a.work[W_MOVES] - 1
+        a.work[W_MOVES] = row
+        p = a.log[row, L_POD]
+        remove(a, p)
+        a.pod[p, P_MOVED] = 0
+        place(a, p, a.log[row, L_SOURCE])

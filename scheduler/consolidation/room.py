@@ -1,0 +1,275 @@
+"""Room on a node, as kernels: does a pod fit, what changes when it comes or goes.
+
+The same rules as ``cluster.layout`` and ``cluster.feasibility``, on the tables of ``columns``.
+"""
+
+import numpy as np
+
+from scheduler.cluster.records import WHOLE_GPU_MILLI
+from scheduler.consolidation.columns import (
+    CARRIES,
+    N_ATTRACTED,
+    N_CLASS,
+    N_CPU,
+    N_DEVICES,
+    N_FIRST,
+    N_FLOATING,
+    N_GPUS,
+    N_MEMORY,
+    N_MILLI,
+    N_PINNED,
+    N_SLICES,
+    N_SLOTS,
+    N_WORK,
+    NONE,
+    P_AGENT,
+    P_CLASS,
+    P_COMPANY,
+    P_CPU,
+    P_DOMAIN,
+    P_FIXED,
+    P_GPUS,
+    P_IDENTITY,
+    P_LEVEL,
+    P_LISTED,
+    P_MEMORY,
+    P_MILLI,
+    P_MOVED,
+    P_NEXT,
+    P_NODE,
+    P_PREVIOUS,
+    P_STEADY,
+    P_TRAITS,
+    PORTS,
+    REFUSES,
+    SLICE_COUNTS,
+    SLICES,
+    TRAIT_AFFINITY,
+    TRAIT_PORTS,
+    TRAIT_REFUSAL,
+    TRAIT_SLICES,
+    TRAIT_TOPOLOGY,
+    WANTS,
+    Arena,
+)
+from scheduler.consolidation.kernel import kernel
+
+
+@kernel
+def floats(a: Arena, p: int) -> bool:
+    """Whether the pod's place on the devices has to be computed: a share, or devices that it listed and still holds."""
+    share = a.pod[p, P_GPUS] > 0 and a.pod[p, P_MILLI] != WHOLE_GPU_MILLI
+    return share or (a.pod[p, P_LISTED] != NONE and a.pod[p, P_MOVED] == 0)
+
+
+@kernel
+def bind_listed(a: Arena, p: int, devices: int) -> bool:
+    for i in range(a.listed_start[a.pod[p, P_LISTED]], a.listed_start[a.pod[p, P_LISTED] + 1]):
+        device = a.listed[i]
+        if device >= devices or a.rest[device] < a.pod[p, P_MILLI]:
+            return False
+        a.rest[device] -= a.pod[p, P_MILLI]
+    return True
+
+
+@kernel
+def queue_share(a: Arena, p: int, queued: int) -> int:
+    """Insert into the scratch list by falling share, then identity; returns the new length."""
+    i = queued
+    while i > 0:
+        other = a.shares[i - 1]
+        if a.pod[other, P_MILLI] > a.pod[p, P_MILLI]:
+            break
+        if a.pod[other, P_MILLI] == a.pod[p, P_MILLI] and a.pod[other, P_IDENTITY] < a.pod[p, P_IDENTITY]:
+            break
+        a.shares[i] = other
+        i -= 1
+    a.shares[i] = p
+    return queued + 1
+
+
+@kernel
+def place_shares(a: Arena, queued: int, devices: int) -> bool:
+    for i in range(queued):
+        p = a.shares[i]
+        wanted = a.pod[p, P_GPUS]
+        for device in range(devices):
+            if wanted > 0 and a.rest[device] >= a.pod[p, P_MILLI]:
+                a.rest[device] -= a.pod[p, P_MILLI]
+                wanted -= 1
+        if wanted > 0:
+            return False
+    return True
+
+
+@kernel
+def lay_out(a: Arena, t: int, extra: int) -> int:
+    """Untouched devices of node ``t`` with its pods and ``extra`` (NONE: nobody) on it, NONE where they do not fit."""
+    devices = a.node[t, N_DEVICES]
+    a.rest[:devices] = WHOLE_GPU_MILLI
+    whole, queued = 0, 0
+    p = a.node[t, N_FIRST] if extra == NONE else extra
+    while p != NONE:
+        if p != extra and a.pod[p, P_LISTED] != NONE and a.pod[p, P_MOVED] == 0:
+            if not bind_listed(a, p, devices):
+                return NONE
+        elif a.pod[p, P_GPUS] > 0 and a.pod[p, P_MILLI] == WHOLE_GPU_MILLI:
+            whole += a.pod[p, P_GPUS]
+        elif a.pod[p, P_GPUS] > 0:
+            queued = queue_share(a, p, queued)
+        p = a.node[t, N_FIRST] if p == extra else a.pod[p, P_NEXT]
+    for device in range(devices):
+        if whole > 0 and a.rest[device] == WHOLE_GPU_MILLI:
+            a.rest[device] = 0
+            whole -= 1
+    if whole > 0 or not place_shares(a, queued, devices):
+        return NONE
+    return np.sum(a.rest[:devices] == WHOLE_GPU_MILLI)
+
+
+@kernel
+def devices_fit(a: Arena, p: int, t: int) -> bool:
+    if a.node[t, N_GPUS] < 0:
+        return False
+    gpus, milli = a.pod[p, P_GPUS], a.pod[p, P_MILLI]
+    if gpus == 0:
+        return True
+    if a.node[t, N_MILLI] < gpus * milli:
+        return False
+    if a.node[t, N_FLOATING] == 0:
+        return a.node[t, N_GPUS] >= gpus
+    return lay_out(a, t, p) >= 0
+
+
+@kernel
+def share_entry(a: Arena, kind: int, p: int, other_kind: int, r: int) -> bool:
+    """Whether a list of pod ``p`` and a list of pod ``r`` have an entry in common."""
+    k, m = a.pod[p, P_COMPANY], a.pod[r, P_COMPANY]
+    for i in range(a.company_start[kind, k], a.company_start[kind, k + 1]):
+        for j in range(a.company_start[other_kind, m], a.company_start[other_kind, m + 1]):
+            if a.company[i] == a.company[j]:
+                return True
+    return False
+
+
+@kernel
+def clashes(a: Arena, p: int, r: int) -> bool:
+    """Whether two pods cannot stand on one node: a host port, or anti-affinity in either direction."""
+    both = a.pod[p, P_TRAITS] & a.pod[r, P_TRAITS]
+    if both & TRAIT_PORTS and share_entry(a, PORTS, p, PORTS, r):
+        return True
+    if both & TRAIT_REFUSAL == 0:
+        return False
+    return share_entry(a, REFUSES, p, CARRIES, r) or share_entry(a, CARRIES, p, REFUSES, r)
+
+
+@kernel
+def near_wanted(a: Arena, p: int, t: int) -> bool:
+    """Affinity: every wanted entry is carried by a pod that stands on the node and stays there in this wave."""
+    k = a.pod[p, P_COMPANY]
+    for i in range(a.company_start[WANTS, k], a.company_start[WANTS, k + 1]):
+        found = False
+        r = a.node[t, N_FIRST]
+        while r != NONE and not found:
+            m = a.pod[r, P_COMPANY]
+            if a.pod[r, P_STEADY] == 1:
+                for j in range(a.company_start[CARRIES, m], a.company_start[CARRIES, m + 1]):
+                    found = found or a.company[i] == a.company[j]
+            r = a.pod[r, P_NEXT]
+        if not found:
+            return False
+    return True
+
+
+@kernel
+def slices_fit(a: Arena, p: int, t: int) -> bool:
+    k, row = a.pod[p, P_COMPANY], a.node[t, N_SLICES]
+    first = a.company_start[SLICES, k]
+    for i in range(a.company_start[SLICES, k + 1] - first):
+        count = a.company[a.company_start[SLICE_COUNTS, k] + i]
+        if row == NONE or a.slices[row, a.company[first + i]] < count:
+            return False
+    return True
+
+
+@kernel
+def company_fits(a: Arena, p: int, t: int) -> bool:
+    """Whether ports, affinity, topology and slices allow the pod on the node."""
+    traits = a.pod[p, P_TRAITS]
+    if traits & TRAIT_TOPOLOGY:
+        domain = a.at_level[a.pod[p, P_LEVEL], t]
+        if domain == NONE or (a.pod[p, P_DOMAIN] != NONE and a.pod[p, P_DOMAIN] != domain):
+            return False
+    if traits & TRAIT_SLICES and not slices_fit(a, p, t):
+        return False
+    if traits & (TRAIT_PORTS | TRAIT_REFUSAL):
+        r = a.node[t, N_FIRST]
+        while r != NONE:
+            if clashes(a, p, r):
+                return False
+            r = a.pod[r, P_NEXT]
+    return traits & TRAIT_AFFINITY == 0 or near_wanted(a, p, t)
+
+
+@kernel
+def fits(a: Arena, p: int, t: int) -> bool:
+    """Whether node ``t`` can take a copy of pod ``p`` beside all that stands on it now."""
+    if a.node[t, N_CPU] < a.pod[p, P_CPU] or a.node[t, N_MEMORY] < a.pod[p, P_MEMORY] or a.node[t, N_SLOTS] < 1:
+        return False
+    if not a.eligible[a.pod[p, P_CLASS], a.node[t, N_CLASS]] or not devices_fit(a, p, t):
+        return False
+    return a.pod[p, P_TRAITS] == 0 or company_fits(a, p, t)
+
+
+@kernel
+def book(a: Arena, p: int, t: int, sign: int) -> None:
+    """Take (sign 1) or give back (-1) what pod ``p`` asks of node ``t``; the devices' layout comes after the lists."""
+    a.node[t, N_CPU] -= sign * a.pod[p, P_CPU]
+    a.node[t, N_MEMORY] -= sign * a.pod[p, P_MEMORY]
+    a.node[t, N_SLOTS] -= sign
+    a.node[t, N_MILLI] -= sign * a.pod[p, P_GPUS] * a.pod[p, P_MILLI]
+    a.node[t, N_FLOATING] += sign * floats(a, p)
+    if a.pod[p, P_AGENT] == 0:
+        a.node[t, N_WORK] += sign
+        a.node[t, N_PINNED] += sign * (a.pod[p, P_FIXED] > 0 or a.pod[p, P_MOVED] > 0)
+    if a.pod[p, P_TRAITS] & TRAIT_AFFINITY and a.pod[p, P_MOVED] > 0:
+        a.node[t, N_ATTRACTED] += sign
+    if a.pod[p, P_TRAITS] & TRAIT_SLICES and a.node[t, N_SLICES] != NONE:
+        k, row = a.pod[p, P_COMPANY], a.node[t, N_SLICES]
+        first = a.company_start[SLICES, k]
+        for i in range(a.company_start[SLICES, k + 1] - first):
+            a.slices[row, a.company[first + i]] -= sign * a.company[a.company_start[SLICE_COUNTS, k] + i]
+
+
+@kernel
+def settle(a: Arena, t: int) -> None:
+    """Count the untouched devices anew after a pod came or went."""
+    if a.node[t, N_FLOATING] > 0:
+        a.node[t, N_GPUS] = lay_out(a, t, NONE)
+    else:
+        a.node[t, N_GPUS] = a.node[t, N_MILLI] // WHOLE_GPU_MILLI
+
+
+@kernel
+def place(a: Arena, p: int, t: int) -> None:
+    head = a.node[t, N_FIRST]
+    a.pod[p, P_NODE], a.pod[p, P_NEXT], a.pod[p, P_PREVIOUS] = t, head, NONE
+    if head != NONE:
+        a.pod[head, P_PREVIOUS] = p
+    a.node[t, N_FIRST] = p
+    book(a, p, t, 1)
+    settle(a, t)
+
+
+@kernel
+def remove(a: Arena, p: int) -> None:
+    t, after, before = a.pod[p, P_NODE], a.pod[p, P_NEXT], a.pod[p, P_PREVIOUS]
+    if before == NONE:
+        a.node[t, N_FIRST] = after
+    else:
+        a.pod[before, P_NEXT] = after
+    if after != NONE:
+        a.pod[after, P_PREVIOUS] = before
+    book(a, p, t, -1)
+    settle(a, t)
+    a.pod[p, P_NODE] = NONE
