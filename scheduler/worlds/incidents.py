@@ -54,12 +54,17 @@ def befall(world: World) -> Incidents:
 def lock_by_workload(world: World, share: float) -> None:
     """Lock whole workloads, long runs sooner than services, until ``share`` of the pods are locked."""
     lockable = [w for w in world.workloads if not w.tasks[0].agent]
-    keys = [-np.log(world.rng.random()) / LOCK_WEIGHTS[w.work_class] for w in lockable]
+    keys = [-np.log(world.rng.random()) / _lock_weight(w) for w in lockable]
     left = round(share * sum(len(w.tasks) for w in lockable))
     for at in np.argsort(keys, kind="stable").tolist():
         for task in lockable[at].tasks[:left]:
             task.locked = True
         left -= min(left, len(lockable[at].tasks))
+
+
+def _lock_weight(workload: Workload) -> float:
+    """Work that fills nodes is locked sooner than small pods."""
+    return LOCK_WEIGHTS[workload.work_class] * (1 + workload.shape.gpus)
 
 
 def lock_at_random(world: World, share: float) -> None:

@@ -78,7 +78,7 @@ CLASSES = {
 GENAI = {"training": 0.71, "offline": 0.98, "online": 0.5, "dev": 0.5}  # [P] training and offline, [O] the others
 QWEN_SIZES = (("0-30B", 0.609), ("30-100B", 0.350), ("over-100B", 0.041))  # [P]
 SEVERAL_MODELS = 0.005  # [P] over 99 % of jobs accept one model only
-CORES_PER_GPU = ((8, 0.55), (12, 0.35), (16, 0.10))  # [O] over the shapes 1G8C ... 8G128C of the study [P]
+CORES_PER_GPU = ((8, 0.70), (12, 0.24), (16, 0.06))  # [O] over the shapes 1G8C ... 8G128C of the study [P]
 GIB_PER_CORE = 4  # [O]
 RUN_MEDIAN_S = 5 * 3600  # [P]
 
