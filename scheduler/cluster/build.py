@@ -241,5 +241,3 @@ def _now(document: Document) -> int:
         return document.now_s
     times = (t for pod in document.pods for t in (pod.started_s, pod.checkpoint_s, pod.deleted_at_s) if t is not None)
     return max(times, default=0)
-
-

@@ -80,11 +80,12 @@ def _unknown_fields(snapshot: Snapshot) -> list[str]:
         kind = "$." + match[1] + re.sub(r"\[\d+\]", "", match[3]) if match else re.sub(r"\[\d+\]", "", path)
         for name in fields.keys() - {LENT_BY}:
             found[kind, name].append(_called(snapshot, match[1], int(match[2])) if match else path)
-    return [f"unknown field {kind}.{name} is kept ({_listing(owners)})" for (kind, name), owners in sorted(found.items())]
+    return [
+        f"unknown field {kind}.{name} is kept ({_listing(owners)})" for (kind, name), owners in sorted(found.items())
+    ]
 
 
 def _called(snapshot: Snapshot, kind: str, row: int) -> str:
     if kind == "pods":
         return snapshot.pod_key(row)
     return snapshot.node_name[row] if kind == "nodes" else f"$.{kind}[{row}]"
-

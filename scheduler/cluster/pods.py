@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from scheduler.cluster.records import AGENT_OWNERS, FINISHED_PHASES, OwnerRecord, PodRecord
 from scheduler.cluster.podchecks import check_spec
+from scheduler.cluster.records import AGENT_OWNERS, FINISHED_PHASES, OwnerRecord, PodRecord
 from scheduler.cluster.rows import MAX_DEVICES, MAX_TIME, Rows, frozen, ranks
 from scheduler.cluster.snapshot import MOVE_MODES, ORPHAN, UNKNOWN, WORK_CLASSES, Ints, PodSpec
 
@@ -152,7 +152,11 @@ def _specs(rows: Rows[PodRecord]) -> tuple[tuple[PodSpec, ...], Ints]:
     for p, pod in enumerate(rows.records):
         key = (  # the fields of PodSpec, in its order
             tuple(sorted(pod.mig.items())) if pod.mig else (),
-            () if pod.gpu_model is None else (pod.gpu_model,) if isinstance(pod.gpu_model, str) else tuple(pod.gpu_model),
+            ()
+            if pod.gpu_model is None
+            else (pod.gpu_model,)
+            if isinstance(pod.gpu_model, str)
+            else tuple(pod.gpu_model),
             OwnerRecord(kind=pod.owner) if isinstance(pod.owner, str) else pod.owner,
             pod.workload,
             tuple(sorted(pod.labels.items())) if pod.labels else (),
@@ -175,4 +179,3 @@ def _specs(rows: Rows[PodRecord]) -> tuple[tuple[PodSpec, ...], Ints]:
             specs.append(PodSpec(*key))  # type: ignore[arg-type]
         index[p] = found
     return tuple(specs), index
-

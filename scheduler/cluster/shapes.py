@@ -24,7 +24,8 @@ def _shape(record: type[msgspec.Struct]) -> Shape:
     hints = get_type_hints(record)
     encoded = dict(zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True))
     nested = {encoded[name]: found for name, hint in hints.items() if (found := _inner(hint)) is not None}
-    return Shape(frozenset(encoded.values()), nested)
+    tag = record.__struct_config__.tag_field
+    return Shape(frozenset(encoded.values()) | ({tag} if tag else set()), nested)
 
 
 def _inner(hint: Any) -> Shape | None:
