@@ -114,7 +114,7 @@ def read_shapes(pods_csv: bytes, file: str = "pods") -> tuple[Shape, ...]:
 
 
 def _trace_pod(row: Row, timed: bool) -> TracePod:
-    qos = row.cells.get("qos")
+    qos = row.cells.get("qos", "").strip() or None
     if qos is not None and qos not in HP_QOS + LP_QOS:
         raise row.fault("qos", f"expected one of {', '.join(HP_QOS + LP_QOS)}")
     models = dict.fromkeys(part.strip() for part in row.cells.get("gpu_spec", "").split("|"))

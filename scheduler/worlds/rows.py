@@ -5,6 +5,7 @@ Line numbers count physical lines, so that an editor finds them.
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from scheduler.cluster.errors import InputError
 
 BOM = b"\xef\xbb\xbf"
 _INT_LIMIT = 1 << 63
+_WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,10 @@ class Row:
 
     def whole(self, field: str, *, least: int = 0) -> int:
         """A required whole number of at least ``least``."""
-        text = self.text(field)
-        try:
-            number = int(text) if text.isascii() and "_" not in text else None
-        except ValueError:
-            number = None
-        if number is None:
+        text = self.text(field).strip()
+        if not _WHOLE.fullmatch(text):
             raise self.fault(field, "expected a whole number")
+        number = int(text)
         if not least <= number < _INT_LIMIT:
             raise self.fault(field, f"must be {least} or more" if number < least else "number is too large")
         return number
@@ -72,7 +71,7 @@ def read_rows(data: bytes, file: str) -> Iterator[Row]:
         if len(cells) > len(header) and any(cell.strip() for cell in cells[len(header) :]):
             raise InputError(f"{file} line {line}", len(cells), f"expected {len(header)} fields, as in the header")
         named = zip(header, cells, strict=False)
-        yield Row(file, line, {name: cell.strip(" \t") for name, cell in named if name and cell.strip()})
+        yield Row(file, line, {name: cell for name, cell in named if name and cell.strip()})
 
 
 def require_columns(data: bytes, file: str, columns: tuple[str, ...]) -> None:
