@@ -24,8 +24,8 @@ class StoredDocument(models.Model):
 class SimulatedCluster(models.Model):
     """A world that lives on: a base document and the journal of what has changed since.
 
-    State at ``position`` = base + journal rows (base_position, position].  ``head`` is the token of the last row, so that a
-    process can tell whether the state it remembers is still part of this history.
+    State at ``position`` = base + journal rows (base_position, position].  ``head`` is the token of the last row, so
+    that a process can tell whether the state it remembers is still part of this history.
     """
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)

@@ -16,7 +16,7 @@ class ConnectorError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an operation stands.  ``running``: ask again with the same key; ``detail`` says what is awaited or why not."""
+    """How an operation stands.  ``running``: ask again with the key; ``detail`` says what is awaited or why not."""
 
     state: State
     detail: str
@@ -29,6 +29,10 @@ class Connector(Protocol):
     """
 
     acts: bool  # False: the source can only be looked at
+
+    def version(self) -> str:
+        """A token that differs whenever ``observe`` would tell something new; cheap to ask."""
+        ...
 
     def observe(self) -> Document | Snapshot:
         """The whole state now.  Raises ``ConnectorError`` or ``InputError``."""

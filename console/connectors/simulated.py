@@ -42,6 +42,12 @@ class SimulatedConnector:
     def __init__(self, uid: str, clock: Clock = timezone.now) -> None:
         self._uid, self._clock = UUID(uid), clock
 
+    def version(self) -> str:
+        """Lets the world live up to now; the token is that of its last journal row."""
+        with self._held() as (row, world):
+            _live(row, world, self._now_s(row))
+            return f"{world.position}:{world.head}"
+
     def observe(self) -> Document:
         """Lets the world live up to now, then reports it.  Nothing happened since: the equal document, same instant."""
         with self._held() as (row, world):

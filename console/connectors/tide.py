@@ -180,7 +180,7 @@ def _likeness(moment: _Moment, model: PodRecord) -> PodRecord:
 
 
 def _places(moment: _Moment, model: PodRecord, stray: bool) -> list[Identity]:
-    """Nodes to try.  Most work comes back to where it left: nodes that a plan counts on stay as they are for a while."""
+    """Nodes to try.  Most work comes back to where it left, so that what a plan counts on lasts for a while."""
     if stray:
         drawn = [moment.chance.choice(moment.world.order) for _ in range(TRIES)]
     else:

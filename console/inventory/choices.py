@@ -49,6 +49,9 @@ class HealthCode(TextChoices):
 
 
 HEALTH_BY_CODE = tuple(HealthCode)  # the byte of the map is the index
-MEASURES = tuple(Measure)  # order of the stored columns
+MEASURES = tuple(Measure)
+STORED = (*MEASURES, "stranded_gpus", "cause")  # the stored columns, in order
+CAUSES = (
+    "", "unhealthy", "stranded", "cpu_memory", "constraint", "fractional", "standby", "allocated_lp", "allocated_hp",
+)  # fmt: skip
 NO_DATA = 255
-WAITING_WORD = "no data"

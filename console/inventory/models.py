@@ -16,6 +16,7 @@ class Source(models.Model):
     kind = models.CharField(max_length=16, choices=Kind)
     config = models.JSONField(default=dict)
     period_s = models.PositiveIntegerField(default=10, help_text="seconds between two readings")
+    version = models.CharField(max_length=100, blank=True, help_text="the connector's token of what was read last")
     state = models.CharField(max_length=16, choices=SourceState, default=SourceState.WAITING)
     last_error = models.TextField(blank=True)
     last_error_at = models.DateTimeField(null=True)
@@ -94,7 +95,8 @@ class Observation(models.Model):
     warnings = models.JSONField(default=list)
     layout = models.ForeignKey(Layout, on_delete=models.PROTECT, null=True, related_name="+")
     fleet_layout = models.ForeignKey(FleetLayout, on_delete=models.PROTECT, null=True, related_name="+")
-    columns = models.BinaryField(null=True, help_text="one byte per measure and cell, compressed")
+    fleet = models.JSONField(default=list, help_text="[source, revision] of all sources as this one found them")
+    columns = models.BinaryField(null=True, help_text="one byte per stored column and cell, compressed")
     gpu_states = models.BinaryField(null=True, help_text="one byte per GPU in cell order, compressed")
 
     class Meta:

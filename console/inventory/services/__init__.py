@@ -1,0 +1,36 @@
+"""Everything that writes: readings, files, measurements, and what is kept of them."""
+
+from console.inventory.services.loading import (
+    MAX_BYTES,
+    accept_upload,
+    establish_world,
+    load_snapshot_file,
+    receive_files,
+    refuse_upload,
+)
+from console.inventory.services.measuring import has_newer, snapshot_of, store_measurement
+from console.inventory.services.observing import Encoded, connector_of, fresh, newest, observe, observe_due, revision_of
+from console.inventory.services.retention import sweep
+from console.inventory.services.sources import remove_source, retry_source
+
+__all__ = [
+    "MAX_BYTES",
+    "Encoded",
+    "accept_upload",
+    "connector_of",
+    "establish_world",
+    "fresh",
+    "has_newer",
+    "load_snapshot_file",
+    "newest",
+    "observe",
+    "observe_due",
+    "receive_files",
+    "refuse_upload",
+    "remove_source",
+    "retry_source",
+    "revision_of",
+    "snapshot_of",
+    "store_measurement",
+    "sweep",
+]

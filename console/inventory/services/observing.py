@@ -1,0 +1,175 @@
+"""Reading sources: who reads, what is kept, in which order, and what happens when one cannot be read."""
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from console.connectors.protocol import Connector, ConnectorError
+from console.connectors.registry import connect
+from console.dispatch.services import enqueue
+from console.inventory import archive
+from console.inventory.cells import Cells
+from console.inventory.choices import SourceState
+from console.inventory.models import Counter, Observation, Source
+from console.inventory.services.recording import confirm, record
+from scheduler.cluster.build import build
+from scheduler.cluster.errors import InputError
+from scheduler.cluster.snapshot import Snapshot
+
+log = structlog.get_logger(__name__)
+LONGEST_WAIT_S = 300
+CLAIM_PERIODS = 6  # after so long a reader counts as dead
+SWEEP_EVERY_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What the map needs of a snapshot, in its node order: ``columns`` [choices.STORED, n], ``gpu_states`` per GPU."""
+
+    columns: Cells
+    gpu_states: Cells
+
+
+Encode = Callable[[Snapshot], Encoded]
+
+
+def connector_of(source: Source) -> Connector:
+    """The wire of a source.  Raises ``ConnectorError``."""
+    return connect(source.kind, source.config)
+
+
+def newest(source: Source) -> tuple[Observation, Snapshot] | None:
+    """The newest reading of ``source`` and its snapshot; None before the first."""
+    observation = Observation.objects.filter(source=source).first()
+    return None if observation is None else (observation, archive.load(observation.digest))
+
+
+def revision_of(source: Source) -> int:
+    """Number of the newest reading of ``source``; 0 before the first."""
+    newest_first = Observation.objects.filter(source=source).values_list("revision", flat=True)
+    return newest_first.first() or 0
+
+
+def observe_due() -> int:
+    """Asks for a reading of every source that is due; returns how many.  Each asking moves the next one on."""
+    now = timezone.now()
+    asked = 0
+    for source in Source.objects.filter(_free(now), next_due_at__lte=now):
+        due_again = now + timedelta(seconds=_wait_s(source))
+        mine = Source.objects.filter(pk=source.pk, next_due_at=source.next_due_at).update(next_due_at=due_again)
+        if mine:
+            enqueue("inventory.observe", source_id=source.pk)
+            asked += 1
+    _ask_for_sweep(now)
+    return asked
+
+
+def observe(source_id: int, encode: Encode | None = None) -> Observation | None:
+    """Reads a source once and keeps what is new.
+
+    Returns its newest observation; None where another process is reading it at this moment, or where it could not be
+    read (then the error stands on the source).  ``encode`` draws the map columns; without it the reading is complete
+    but not on the map until the next one with it.
+    """
+    source, claim = _claim(source_id)
+    if source is None:
+        return None
+    try:
+        found = _read(source, encode)
+    except (ConnectorError, InputError) as error:
+        _note_failure(source, str(error))
+        return None
+    except Exception as error:
+        _note_failure(source, f"unexpected {type(error).__name__}: {error}")
+        raise
+    finally:
+        Source.objects.filter(pk=source_id, claim=claim).update(claim=None, claimed_until=None)
+    return found
+
+
+def fresh(source_id: int, since: datetime, seconds: float = 30.0) -> tuple[Observation, Snapshot]:
+    """A reading that was begun at ``since`` or later; waits for whoever reads now.  Raises ``ConnectorError``."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = observe(source_id)
+        if found is not None and found.observed_at >= since:
+            return found, archive.load(found.digest)
+        source = Source.objects.get(pk=source_id)
+        if source.state == SourceState.FAILING:
+            raise ConnectorError(f"{source.name} could not be read: {source.last_error}")
+        if time.monotonic() > deadline:
+            raise ConnectorError(f"{source.name} gave no reading within {seconds:g} s")
+        time.sleep(0.2)
+
+
+def _free(now: datetime) -> Q:
+    return Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)
+
+
+def _claim(source_id: int) -> tuple[Source | None, uuid.UUID]:
+    """The source and a token for its release; None where somebody else holds it."""
+    now, token = timezone.now(), uuid.uuid4()
+    source = Source.objects.filter(pk=source_id).first()
+    if source is None:
+        return None, token
+    until = now + timedelta(seconds=max(30, CLAIM_PERIODS * source.period_s))
+    mine = Source.objects.filter(_free(now), pk=source_id).update(claim=token, claimed_until=until)
+    return (source if mine else None), token
+
+
+def _read(source: Source, encode: Encode | None) -> Observation:
+    begun_at = timezone.now()
+    connector = connector_of(source)
+    version = connector.version()
+    last = Observation.objects.filter(source=source).first()
+    drawn = last is not None and (encode is None or last.columns is not None)
+    if last is not None and drawn and version == source.version:
+        return confirm(source, last, begun_at)
+    seen = connector.observe()
+    snapshot = seen if isinstance(seen, Snapshot) else build(seen)
+    if last is not None and drawn and snapshot.digest == last.digest:
+        return confirm(source, last, begun_at)
+    encoded = encode(snapshot) if encode is not None else None
+    archive.store(snapshot)
+    columns, gpu_states = (encoded.columns, encoded.gpu_states) if encoded is not None else (None, None)
+    observation = record(source, snapshot, begun_at, version, columns, gpu_states)
+    if encode is not None:
+        enqueue("inventory.measure", observation_id=observation.pk)
+    return observation
+
+
+def _note_failure(source: Source, text: str) -> None:
+    now = timezone.now()
+    failures = source.failures + 1
+    log.warning("source.failed", source=source.name, failures=failures, error=text)
+    Source.objects.filter(pk=source.pk).update(
+        state=SourceState.FAILING,
+        last_error=text[:2000],
+        last_error_at=now,
+        failures=failures,
+        next_due_at=now + timedelta(seconds=_backoff_s(source.period_s, failures)),
+    )
+
+
+def _wait_s(source: Source) -> float:
+    return _backoff_s(source.period_s, source.failures)
+
+
+def _backoff_s(period_s: int, failures: int) -> float:
+    """The period, doubled by each failure in a row, up to a limit that is never below the period itself."""
+    return min(period_s * 2.0 ** min(failures, 16), max(LONGEST_WAIT_S, period_s))
+
+
+def _ask_for_sweep(now: datetime) -> None:
+    stamp = int(now.timestamp())
+    with transaction.atomic():
+        Counter.objects.get_or_create(name="swept")
+        if Counter.objects.filter(name="swept", value__lte=stamp - SWEEP_EVERY_S).update(value=stamp):
+            enqueue("inventory.sweep")

@@ -1,0 +1,146 @@
+"""Writing a reading down: its place in the order of all readings, its cells, and the notice of it."""
+
+import hashlib
+import json
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import F, OuterRef, Subquery
+
+from console.inventory.cells import Cells, layout_of, pack_columns, unpack_columns
+from console.inventory.choices import MEASURES, STORED, SourceState
+from console.inventory.models import Counter, FleetLayout, Layout, Observation, Source
+from console.live.services import publish
+from scheduler.cluster.snapshot import ORPHAN, Snapshot
+
+TOPIC = "fleet"
+KEPT_WARNINGS = 200
+
+
+@transaction.atomic
+def record(
+    source: Source,
+    snapshot: Snapshot,
+    begun_at: datetime,
+    version: str,
+    columns: Cells | None,
+    gpu_states: Cells | None,
+) -> Observation:
+    """One new row, after all rows that are committed: the order of revisions is the order of commits."""
+    revision = _next_revision()
+    observation = Observation(
+        revision=revision,
+        source=source,
+        digest=snapshot.digest,
+        taken_at=datetime.fromisoformat(snapshot.taken_at),
+        observed_at=begun_at,
+        counts=_counts(snapshot),
+        warnings=list(snapshot.warnings[:KEPT_WARNINGS]),
+    )
+    if columns is not None and gpu_states is not None:
+        _draw(observation, snapshot, columns, gpu_states)
+    observation.save(force_insert=True)
+    _note_success(source, begun_at, version)
+    if observation.columns is not None:
+        _announce("snapshot.taken", observation, source, changed=observation.changed)
+    return observation
+
+
+@transaction.atomic
+def confirm(source: Source, last: Observation, begun_at: datetime) -> Observation:
+    """The source reports what it reported before: only the age changes."""
+    Observation.objects.filter(pk=last.pk).update(observed_at=begun_at)
+    last.observed_at = begun_at
+    _note_success(source, begun_at, source.version)
+    _announce("snapshot.confirmed", last, source, changed=0)
+    return last
+
+
+def _announce(kind: str, observation: Observation, source: Source, **fields: Any) -> None:
+    publish(
+        TOPIC,
+        kind,
+        revision=observation.revision,
+        source=source.name,
+        nodes=observation.counts["nodes"],
+        layout=observation.fleet_layout_id,
+        observed_at=observation.observed_at.isoformat(),
+        period_s=source.period_s,
+        **fields,
+    )
+
+
+def _note_success(source: Source, begun_at: datetime, version: str) -> None:
+    Source.objects.filter(pk=source.pk).update(
+        state=SourceState.LIVE, failures=0, last_error="", last_observed_at=begun_at, version=version
+    )
+
+
+def _counts(snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "nodes": len(snapshot.node_name),
+        "pods": len(snapshot.pod_name),
+        "live_pods": int(snapshot.pod_live.sum()),
+        "pending_pods": int((snapshot.pod_node == -1).sum()),
+        "orphans": int((snapshot.pod_node == ORPHAN).sum()),
+        "gpus": int(snapshot.node_gpus.sum()),
+        "clusters": [cluster.name for cluster in snapshot.clusters],
+    }
+
+
+def _draw(observation: Observation, snapshot: Snapshot, columns: Cells, gpu_states: Cells) -> None:
+    """Cells in map order, with the layout they are for and how many differ from the reading before."""
+    cells = layout_of(snapshot)
+    ordered = columns[:, cells.order]
+    observation.layout = Layout.objects.get_or_create(
+        digest=cells.digest,
+        defaults={"groups": cells.groups, "names": pack_text(cells.names), "nodes": len(cells.order)},
+    )[0]
+    observation.changed = _changed(observation, ordered)
+    observation.columns = pack_columns(ordered)
+    observation.gpu_states = pack_columns(_gpus_in_order(gpu_states, snapshot, cells.order))
+    _join_fleet(observation)
+
+
+def pack_text(text: bytes) -> bytes:
+    return pack_columns(np.frombuffer(text, dtype=np.uint8))
+
+
+def _gpus_in_order(states: Cells, snapshot: Snapshot, order: "np.ndarray[Any, Any]") -> Cells:
+    ends = np.cumsum(snapshot.node_gpus)
+    parts = [states[ends[node] - snapshot.node_gpus[node] : ends[node]] for node in order]
+    return np.concatenate(parts) if parts else states
+
+
+def _changed(observation: Observation, ordered: Cells) -> int:
+    before = Observation.objects.filter(source=observation.source, columns__isnull=False).first()
+    if before is None or before.columns is None or before.layout_id != observation.layout_id:
+        return ordered.shape[1]
+    shown = len(MEASURES)
+    return int((unpack_columns(before.columns, len(STORED))[:shown] != ordered[:shown]).any(axis=0).sum())
+
+
+def _join_fleet(observation: Observation) -> None:
+    """What all sources show as of this revision: for each its newest drawn reading, sources by name."""
+    drawn = Observation.objects.filter(source=OuterRef("pk"), columns__isnull=False).order_by("-revision")
+    others = (
+        Source.objects.exclude(pk=observation.source_id)
+        .annotate(seen=Subquery(drawn.values("revision")[:1]), places=Subquery(drawn.values("layout_id")[:1]))
+        .filter(seen__isnull=False)
+        .values_list("name", "pk", "seen", "places")
+    )
+    mine = (observation.source.name, observation.source_id, observation.revision, observation.layout_id)
+    sources = sorted([*others, mine])
+    members = [[name, layout] for name, _, _, layout in sources]
+    digest = hashlib.sha256(json.dumps(members).encode()).hexdigest()
+    observation.fleet = [[pk, revision] for _, pk, revision, _ in sources]
+    observation.fleet_layout = FleetLayout.objects.get_or_create(digest=digest, defaults={"members": members})[0]
+
+
+def _next_revision() -> int:
+    """The next number of the one order of readings.  Holds the counter until the transaction ends."""
+    Counter.objects.get_or_create(name="revision")
+    Counter.objects.filter(name="revision").update(value=F("value") + 1)
+    return Counter.objects.get(name="revision").value

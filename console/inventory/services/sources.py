@@ -1,0 +1,38 @@
+"""Changing the list of sources."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import ProtectedError
+from django.utils import timezone
+
+from console.audit.services import record as write_down
+from console.connectors import simulated
+from console.connectors.choices import Kind
+from console.dispatch.services import enqueue
+from console.inventory.models import Source
+from console.rest.errors import Conflict
+from console.tenancy.services import require
+
+
+@transaction.atomic
+def remove_source(user: Any, source: Source, reason: str) -> None:
+    """Forgets a source and its readings.  Raises ``Conflict`` while plans refer to it."""
+    require(user, "inventory.load_cluster")
+    name, kind, config = source.name, source.kind, source.config
+    write_down(actor=user, action="source.removed", target_kind="source", target_id=name, reason=reason)
+    try:
+        source.delete()
+    except ProtectedError as error:
+        raise Conflict(f"{name} has plans; they keep it so that they stay readable.") from error
+    if kind == Kind.SIMULATED:
+        simulated.abandon(config["cluster"])
+
+
+@transaction.atomic
+def retry_source(user: Any, source: Source) -> None:
+    """Reads a failing source now instead of at the end of its wait."""
+    require(user, "inventory.load_cluster")
+    Source.objects.filter(pk=source.pk).update(next_due_at=timezone.now())
+    write_down(actor=user, action="source.retried", target_kind="source", target_id=source.name)
+    enqueue("inventory.observe", source_id=source.pk)
