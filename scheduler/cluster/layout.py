@@ -45,6 +45,11 @@ class Layout:
         return max(0, min(WHOLE_GPU_MILLI * len(used) - sum(used), room))
 
     @property
+    def rests(self) -> tuple[int, ...]:
+        """What is left of each touched device that has something left."""
+        return tuple(WHOLE_GPU_MILLI - use for use, _ in self._touched() if use < WHOLE_GPU_MILLI)
+
+    @property
     def over_milli(self) -> int:
         asked = sum(use for use, _ in self._touched()) + self.unplaced_milli
         return max(self.unplaced_milli + self.excess_milli, asked - WHOLE_GPU_MILLI * self.allocatable)

@@ -21,7 +21,10 @@ WIDEST = 16  # devices of a node that is laid out together with others
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occupancy:
-    """Axis n: nodes.  Lending is counted once; nothing is negative; all arrays are read-only."""
+    """Axes: n nodes, r touched devices with something left, ordered by node.
+
+    Lending is counted once; nothing is negative; all arrays are read-only.
+    """
 
     used_cpu_milli: Longs
     used_memory_mib: Longs
@@ -30,6 +33,8 @@ class Occupancy:
     workload_pods: Ints  # live and no agents
     free_gpus: Ints  # whole devices that no live pod touches
     shared_rest_milli: Longs  # left of devices that shares touch
+    rest_node: Longs  # [r] -> n
+    rest_milli: Longs  # [r] left of that device; the sum per node is shared_rest_milli
     over_committed_milli: Longs  # GPU asked for beyond what the node's devices hold
     state: Bytes  # NONE where nothing is said: no allocatable GPUs, cordoned or not ready
 
@@ -41,7 +46,7 @@ def occupancy(snapshot: Snapshot) -> Occupancy:
     node = snapshot.pod_node[live]
     borrowing = borrowers(snapshot)
     gpu = np.where(_has_slices(snapshot), 0, snapshot.pod_gpus.astype(np.int64) * snapshot.pod_gpu_milli)
-    free, rest, over = _devices(snapshot, live, borrowing)
+    free, rest, over, left = _devices(snapshot, live, borrowing)
     workload = np.bincount(node[~snapshot.pod_agent[live]], minlength=count).astype(np.int32)
     return Occupancy(
         used_cpu_milli=frozen(used_once(snapshot, snapshot.pod_cpu_milli, live, borrowing)),
@@ -51,6 +56,8 @@ def occupancy(snapshot: Snapshot) -> Occupancy:
         workload_pods=frozen(workload),
         free_gpus=frozen(free.astype(np.int32)),
         shared_rest_milli=frozen(rest),
+        rest_node=frozen(left[0]),
+        rest_milli=frozen(left[1]),
         over_committed_milli=frozen(over),
         state=frozen(_states(snapshot, workload, free, rest)),
     )
@@ -93,8 +100,8 @@ def _states(snapshot: Snapshot, workload: Ints, free: Longs, rest: Longs) -> Byt
     return np.where(said, state, NONE).astype(np.int8)
 
 
-def _devices(snapshot: Snapshot, live: Longs, borrowing: Ints) -> tuple[Longs, Longs, Longs]:
-    """[n] Free whole devices, rest of shared ones, and what is asked for beyond them."""
+def _devices(snapshot: Snapshot, live: Longs, borrowing: Ints) -> tuple[Longs, Longs, Longs, tuple[Longs, Longs]]:
+    """[n] Free whole devices, rest of shared ones, what is asked for beyond them; [r] node and rest of each device."""
     asks = (snapshot.pod_gpus > 0) & ~_has_slices(snapshot)
     pods = live[asks[live]]
     listed = np.zeros(len(asks), np.bool_)
@@ -109,12 +116,27 @@ def _devices(snapshot: Snapshot, live: Longs, borrowing: Ints) -> tuple[Longs, L
     rest = np.zeros(len(room), np.int64)
     together = np.flatnonzero(floating & ~odd)
     found = lay_out_together(Rounds(snapshot, together, pods[floats[pods]], listed, whole))
-    free[together], rest[together], over[together] = found
+    free[together], rest[together], over[together] = found.free, found.rest_milli, found.over_milli
     residents = _residents(snapshot, live, odd)
+    alone: list[tuple[int, int]] = []
     for n in np.flatnonzero(odd).tolist():
         laid = layout(snapshot, n, residents.get(n, []))
         free[n], rest[n], over[n] = laid.free, laid.rest_milli, laid.over_milli
-    return free, rest, over
+        alone.extend((n, milli) for milli in laid.rests)
+    node, milli = np.array(alone, np.int64).reshape(-1, 2).T
+    left = _within(np.concatenate([found.device_node, node]), np.concatenate([found.device_milli, milli]), rest)
+    return free, rest, over, left
+
+
+def _within(node: Longs, milli: Longs, limit: Longs) -> tuple[Longs, Longs]:
+    """[r] The devices by node, cut where the node allocates less than its touched devices have left."""
+    order = np.argsort(node, kind="stable")
+    node, milli = node[order], milli[order]
+    starts = np.flatnonzero(np.diff(node, prepend=-1))
+    before = np.cumsum(milli) - milli
+    before -= np.repeat(before[starts], np.diff(starts, append=len(node)))
+    milli = np.clip(limit[node] - before, 0, milli)
+    return node[milli > 0], milli[milli > 0]
 
 
 def _broken(snapshot: Snapshot) -> Bools:

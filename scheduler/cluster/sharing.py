@@ -35,10 +35,21 @@ class _Bench:
     unplaced: Longs  # [k] milli
 
 
-def lay_out_together(rounds: Rounds) -> tuple[Longs, Longs, Longs]:
-    """[k] Free devices, rest of touched ones, and what is asked for beyond, for each of ``rounds.nodes``."""
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Axes: k nodes laid out, r their touched devices that have something left, ordered by node and device."""
+
+    free: Longs  # [k] whole devices
+    rest_milli: Longs  # [k] left of touched ones
+    over_milli: Longs  # [k] asked for beyond what there is
+    device_node: Longs  # [r] -> n
+    device_milli: Longs  # [r] left
+
+
+def lay_out_together(rounds: Rounds) -> Together:
+    """What is free, left and missing on each of ``rounds.nodes``."""
     if not len(rounds.nodes):
-        return (np.zeros(0, np.int64),) * 3
+        return Together(*(np.zeros(0, np.int64),) * 5)
     snapshot = rounds.snapshot
     row_of = np.full(len(snapshot.node_name), -1, np.int64)
     row_of[rounds.nodes] = np.arange(len(rounds.nodes))
@@ -47,7 +58,9 @@ def lay_out_together(rounds: Rounds) -> tuple[Longs, Longs, Longs]:
     _bind_listed(snapshot, bench, pods[rounds.listed[pods]], row_of)
     _place_whole(bench, rounds.whole[rounds.nodes])
     _place_shares(snapshot, bench, pods[~rounds.listed[pods]], row_of)
-    return _sums(bench)
+    left = np.where(bench.touched, WHOLE_GPU_MILLI - bench.use, 0)
+    row, _ = found = np.nonzero(left > 0)
+    return Together(*_sums(bench), rounds.nodes[row], left[found])
 
 
 def _bench(snapshot: Snapshot, nodes: Longs) -> _Bench:
