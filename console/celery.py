@@ -3,9 +3,12 @@
 import os
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_process_init
 from django.conf import settings
 from django_structlog.celery.steps import DjangoStructLogInitStep
+
+from console.dispatch.parent import die_with_parent
+from console.live.services import forget_connection
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 
@@ -34,3 +37,10 @@ app.autodiscover_tasks()
 def _keep_our_logging(**_kwargs: object) -> None:
     """Celery would replace the log set-up by its own; reading the settings has already made ours."""
     settings.LOGGING  # noqa: B018
+
+
+@worker_process_init.connect
+def _begin_pool_process(**_kwargs: object) -> None:
+    """A pool process whose worker was killed would go on with a task that somebody else is given again."""
+    die_with_parent(os.getppid())
+    forget_connection()

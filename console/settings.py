@@ -125,7 +125,7 @@ DJANGO_TABLES2_TEMPLATE = "django_tables2/bootstrap5.html"
 DATABASES: dict[str, Any] = {"default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'slackline.sqlite3'}")}
 _database = DATABASES["default"]
 if _database["ENGINE"] == "django.db.backends.sqlite3":
-    # IMMEDIATE takes the write lock when a transaction begins, where waiting still helps; a lock asked for later fails at once.
+    # IMMEDIATE takes the write lock as a transaction begins, where waiting helps; asked for later it fails at once.
     _database["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 30,
@@ -163,6 +163,10 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 # --- people ---------------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "tenancy.User"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "console.tenancy.backend.RoleBackend"]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.ScryptPasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
@@ -278,7 +282,7 @@ REST_KNOX = {"AUTO_REFRESH": False}
 
 # --- logs -----------------------------------------------------------------------------------------------------------
 LOG_FORMAT = env.str("LOG_FORMAT", default="console" if DEMO else "json")
-_shared = [
+_shared: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,

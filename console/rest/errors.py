@@ -10,7 +10,7 @@ from rest_framework import exceptions, status
 
 
 class Conflict(Exception):
-    """The thing is not in the state that the request takes for granted.  ``changes``: JSON-ready rows, one per difference."""
+    """The state is not what the request takes for granted.  ``changes``: JSON-ready rows, one per difference."""
 
     def __init__(self, reason: str, changes: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__(reason)

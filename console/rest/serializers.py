@@ -15,5 +15,5 @@ class ConflictSerializer(serializers.Serializer[Any]):
     """409: the state is not what the request takes for granted.  ``changes`` has one row per difference."""
 
     type = serializers.ChoiceField(choices=[("client_error", "client_error")])
-    errors = ConflictErrorSerializer(many=True)
+    errors = ConflictErrorSerializer(many=True)  # type: ignore[assignment]  # DRF calls its own report the same
     changes = serializers.ListField(child=serializers.DictField(), required=False)

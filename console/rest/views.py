@@ -30,5 +30,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     given = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
     token_fits = bool(settings.METRICS_TOKEN) and hmac.compare_digest(given.encode(), settings.METRICS_TOKEN.encode())
     if not token_fits and not request.user.has_perm("audit.view_entries"):
-        raise PermissionDenied("Metrics need the bearer token of METRICS_TOKEN, or a person who may read the audit log.")
+        raise PermissionDenied(
+            "Metrics need the bearer token of METRICS_TOKEN, or a person who may read the audit log."
+        )
     return HttpResponse(health.metrics(), content_type=CONTENT_TYPE_LATEST)

@@ -1,5 +1,3 @@
-from typing import cast
-
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.exceptions import NotFound
@@ -41,7 +39,7 @@ class TokenList(APIView):
         """A new token.  Its secret is in this answer and nowhere else."""
         wish = TokenRequestSerializer(data=request.data)
         wish.is_valid(raise_exception=True)
-        key, secret = services.issue_token(cast("services.User", request.user), wish.validated_data["days"])
+        key, secret = services.issue_token(services.person(request.user), wish.validated_data["days"])
         return Response({"key": key, "token": secret}, status=status.HTTP_201_CREATED)
 
 
@@ -49,6 +47,6 @@ class TokenDetail(APIView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, key: str) -> Response:
         """Revokes one of the caller's own tokens."""
-        if not services.revoke_token(cast("services.User", request.user), key):
+        if not services.revoke_token(services.person(request.user), key):
             raise NotFound(f"You hold no token {key}.")
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -27,4 +27,4 @@ class User(AbstractUser):
     role = models.CharField(max_length=16, choices=Role, default=Role.VIEWER)
     tenants = models.ManyToManyField(Tenant, blank=True, related_name="members")
 
-    objects = UserManager["User"]()
+    objects = UserManager()

@@ -29,6 +29,13 @@ def require(user: Any, permission: str) -> None:
     raise Denied(f"{user.get_username()} is {_article(user.get_role_display())} and may not {wish}.")
 
 
+def person(user: Any) -> User:
+    """``user`` as one of our accounts; raises ``Denied`` for a visitor without one."""
+    if not isinstance(user, User):
+        raise Denied("Sign in first.")
+    return user
+
+
 @transaction.atomic
 def issue_token(user: User, days: int) -> tuple[str, str]:
     """(key, secret) of a new API token that expires after ``days``; the secret is shown now and never again."""

@@ -1,4 +1,4 @@
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -32,14 +32,14 @@ def tokens(request: HttpRequest) -> HttpResponse:
     form = TokenForm(request.POST if request.method == "POST" else None)
     secret = ""
     if request.method == "POST" and form.is_valid():
-        _, secret = services.issue_token(cast("services.User", request.user), form.cleaned_data["days"])
+        _, secret = services.issue_token(services.person(request.user), form.cleaned_data["days"])
     page = {"section": "tokens", "form": form, "secret": secret, "rows": selectors.tokens_of(request.user)}
     return render(request, "tenancy/tokens.html", page, status=400 if form.errors else 200)
 
 
 @require_POST
 def revoke_token(request: HttpRequest, key: str) -> HttpResponse:
-    if not services.revoke_token(cast("services.User", request.user), key):
+    if not services.revoke_token(services.person(request.user), key):
         raise Http404(f"You hold no token {key}.")
     messages.success(request, f"Token {key} is revoked.")
     return redirect("tenancy:tokens")

@@ -4,31 +4,32 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Entry',
+            name="Entry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(auto_now_add=True, db_index=True)),
-                ('actor', models.CharField(max_length=150)),
-                ('actor_uid', models.BigIntegerField(null=True)),
-                ('action', models.CharField(db_index=True, max_length=64)),
-                ('target_kind', models.CharField(max_length=32)),
-                ('target_id', models.CharField(max_length=253)),
-                ('reason', models.TextField(blank=True)),
-                ('digest', models.CharField(blank=True, max_length=64)),
-                ('request_id', models.CharField(blank=True, max_length=64)),
-                ('detail', models.JSONField(default=dict)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("at", models.DateTimeField(auto_now_add=True, db_index=True)),
+                ("actor", models.CharField(max_length=150)),
+                ("actor_uid", models.BigIntegerField(null=True)),
+                ("action", models.CharField(db_index=True, max_length=64)),
+                ("target_kind", models.CharField(max_length=32)),
+                ("target_id", models.CharField(max_length=253)),
+                ("reason", models.TextField(blank=True)),
+                ("digest", models.CharField(blank=True, max_length=64)),
+                ("request_id", models.CharField(blank=True, max_length=64)),
+                ("detail", models.JSONField(default=dict)),
             ],
             options={
-                'ordering': ['-pk'],
-                'indexes': [models.Index(fields=['target_kind', 'target_id'], name='audit_target'), models.Index(fields=['actor'], name='audit_actor')],
+                "ordering": ["-pk"],
+                "indexes": [
+                    models.Index(fields=["target_kind", "target_id"], name="audit_target"),
+                    models.Index(fields=["actor"], name="audit_actor"),
+                ],
             },
         ),
     ]

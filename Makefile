@@ -1,0 +1,82 @@
+# `make demo` and `make test` need git, make, python3 (with venv or pip) and a network; the rest is brought into this folder.
+# Steps that are done leave a stamp, so that a second call costs nothing.
+
+PORT ?= 8000
+NODES ?= 2000
+SHELL := /bin/sh
+PY := .venv/bin/python
+PYTEST := .venv/bin/pytest
+UV := $(or $(shell command -v uv 2>/dev/null),$(CURDIR)/.venv-tools/bin/uv)
+UVX := $(or $(shell command -v uvx 2>/dev/null),$(CURDIR)/.venv-tools/bin/uvx)
+export UV_LINK_MODE ?= copy
+STATIC_SOURCES := $(shell find static -type f 2>/dev/null)
+ON_A_DATABASE := $(wildcard tests/console tests/contract tests/live tests/faults)
+
+.DELETE_ON_ERROR:
+.PHONY: help install demo demo-reset test test-browser test-postgres test-published bench lint format clean
+
+help:
+	@echo "make demo [PORT=8000] [NODES=2000]   the whole console on this machine"
+	@echo "make demo-reset                      forget the demo's data"
+	@echo "make test                            the suite: SQLite, bundled server, everything but the browser"
+	@echo "make test-browser                    the main job in chromium"
+	@echo "make test-postgres                   the console's suite on DATABASE_URL and REDIS_URL"
+	@echo "make test-published                  against traces and published tables in SLACKLINE_SHARED"
+	@echo "make bench | lint | format | install | clean"
+
+install: .venv/.installed node_modules/.installed staticfiles/.collected
+
+$(CURDIR)/.venv-tools/bin/uv:
+	scripts/bring-uv $(CURDIR)/.venv-tools
+
+.venv/.installed: requirements.lock pyproject.toml .python-version | $(UV)
+	test -x $(PY) || $(UV) venv --quiet --python "$$(cat .python-version)" .venv
+	VIRTUAL_ENV=$(CURDIR)/.venv $(UV) pip sync --quiet --require-hashes requirements.lock
+	VIRTUAL_ENV=$(CURDIR)/.venv $(UV) pip install --quiet --no-deps -e .
+	touch $@
+
+node_modules/.installed: package-lock.json package.json | $(UV)
+	scripts/front-end $(UVX)
+	touch $@
+
+staticfiles/.collected: .venv/.installed node_modules/.installed $(STATIC_SOURCES)
+	SLACKLINE_DEMO=1 $(PY) manage.py collectstatic --noinput --clear --verbosity 0
+	touch $@
+
+demo: install
+	@SLACKLINE_DIE_WITH_PARENT=1 exec $(PY) -m console.demo run --port $(PORT) --nodes $(NODES)
+
+demo-reset: .venv/.installed
+	@exec $(PY) -m console.demo reset
+
+test: install
+	$(PYTEST) tests --ignore=tests/browser --ignore=tests/published $(ARGS)
+
+test-browser: install
+	$(PYTEST) tests/browser $(ARGS)
+
+test-postgres: install
+	@test -n "$$DATABASE_URL" -a -n "$$REDIS_URL" || { echo "Set DATABASE_URL (postgres://...) and REDIS_URL first." >&2; exit 1; }
+	$(PYTEST) $(ON_A_DATABASE) $(ARGS)
+
+test-published: install
+	@test -d "$$SLACKLINE_SHARED" || { echo "Set SLACKLINE_SHARED to the folder of traces and published tables." >&2; exit 1; }
+	$(PYTEST) tests/published $(ARGS)
+
+bench: install
+	$(PY) -m benchmarks $(ARGS)
+
+lint: .venv/.installed
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	SLACKLINE_DEMO=1 $(PY) manage.py makemigrations --check --dry-run
+	SLACKLINE_DEMO=1 $(PY) manage.py spectacular --validate --fail-on-warn --file /dev/null
+
+format: .venv/.installed
+	.venv/bin/ruff check --fix-only .
+	.venv/bin/ruff format .
+
+clean:
+	rm -rf .venv .venv-tools node_modules staticfiles build

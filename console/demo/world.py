@@ -1,0 +1,91 @@
+"""What the demo consists of: its processes, their environment, and what must be done before they start."""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from console.demo.children import Child
+from console.demo.redis_server import RedisServer
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+HOST = "127.0.0.1"
+_QUIET = ["--without-gossip", "--without-mingle", "--loglevel", "WARNING"]
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """``data``: where the database, the logs and the lock lie.  ``server`` is None where REDIS_URL names one."""
+
+    port: int
+    nodes: int
+    data: Path
+    server: RedisServer | None
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}/"
+
+    def environment(self) -> dict[str, str]:
+        own = {
+            "SLACKLINE_DEMO": "1",
+            "SLACKLINE_DATA_DIR": str(self.data),
+            "DJANGO_SETTINGS_MODULE": "console.settings",
+            "PYTHONUNBUFFERED": "1",
+            # Two planners with a thread per core would starve the page that watches them.
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+        }
+        if self.server is not None:
+            own["REDIS_URL"] = self.server.url
+        return {**os.environ, **own}
+
+    def preparations(self) -> list[tuple[str, list[str]]]:
+        """(what it is, command) in order; each must succeed."""
+        steps = [("database", _manage("migrate", "--verbosity", "0"))]
+        if not (ROOT / "staticfiles" / "staticfiles.json").is_file():
+            steps.append(("static files", _manage("collectstatic", "--noinput", "--clear", "--verbosity", "0")))
+        steps.append(("people", _manage("seed_people")))
+        return [
+            *steps,
+            ("world", _manage("load_world", "--name", "demo", "--world", "asi", "--nodes", str(self.nodes))),
+        ]
+
+    def children(self) -> list[Child]:
+        """In the order in which they start; they stop in the opposite order."""
+        environment = self.environment()
+        web = [sys.executable, "-m", "uvicorn", "console.asgi:application", "--host", HOST, "--port", str(self.port)]
+        web += ["--lifespan", "off", "--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "2"]
+        commands = {
+            "web": web,
+            "observe": _worker("observe"),
+            "plan": _worker("plan"),
+            "execute": _worker("execute"),
+            "beat": [
+                *_celery("beat"),
+                "--schedule",
+                str(self.data / "beat-schedule"),
+                "--pidfile",
+                "",
+                "-l",
+                "WARNING",
+            ],
+        }
+        if self.server is not None:
+            commands = {"redis": self.server.command, **commands}
+        return [Child(name, command, environment, self.log(name)) for name, command in commands.items()]
+
+    def log(self, name: str) -> Path:
+        return self.data / "log" / f"{name}.log"
+
+
+def _manage(*words: str) -> list[str]:
+    return [sys.executable, str(ROOT / "manage.py"), *words]
+
+
+def _celery(command: str) -> list[str]:
+    return [sys.executable, "-m", "celery", "-A", "console", command]
+
+
+def _worker(queue: str) -> list[str]:
+    return [*_celery("worker"), "-Q", queue, "-n", f"{queue}@%h", "--concurrency", "1", *_QUIET]
