@@ -127,9 +127,11 @@ class _Bench:
 
     def lent_whole(self, resident: Resident, device: int) -> bool:
         """The device is untouched, or its sleeping holder lends all of it and nobody borrows it yet."""
-        if resident.lender in self.lent and self.borrowed[resident.lender][device] == 0:
-            if self.lent[resident.lender][device] == WHOLE_GPU_MILLI == self.use[device]:
-                return self.memory[device] + resident.memory_mib <= self.memory_mib[device]
+        lent = self.lent.get(resident.lender)
+        lent = self.lent.get(resident.lender)
+        idle = lent is not None and lent[device] == WHOLE_GPU_MILLI == self.use[device]
+        if idle and self.borrowed[resident.lender][device] == 0:
+            return self.memory[device] + resident.memory_mib <= self.memory_mib[device]
         return self.untouched(resident, device)
 
     def _order(self, resident: Resident) -> list[int]:

@@ -80,7 +80,7 @@ def _allocatable(gpus: Longs, declared: Longs, devices: Mapping[int, Sequence[De
     for n, listed in devices.items():
         lost[n] = whole_device_loss(listed)
     cap = np.where(declared == ABSENT, gpus, np.minimum(gpus, declared))
-    return np.maximum(np.minimum(cap, gpus - lost), 0).astype(np.int32)
+    return np.asarray(np.maximum(np.minimum(cap, gpus - lost), 0), np.int32)
 
 
 def _check_devices(rows: Rows[NodeRecord], devices: Mapping[int, Sequence[DeviceRecord]]) -> None:

@@ -68,7 +68,7 @@ def borrowers(snapshot: Snapshot) -> Ints:
     rows = np.flatnonzero((snapshot.pod_lender != UNKNOWN) & snapshot.pod_live & snapshot.pod_lp)
     lender = snapshot.pod_lender[rows]
     lends = snapshot.pod_standby[lender] & ~snapshot.pod_lp[lender] & snapshot.pod_live[lender]
-    return rows[lends & (snapshot.pod_node[lender] == snapshot.pod_node[rows])].astype(np.int32)
+    return np.asarray(rows[lends & (snapshot.pod_node[lender] == snapshot.pod_node[rows])], np.int32)
 
 
 def used_once(snapshot: Snapshot, amount: Longs, live: Longs, borrowing: Ints) -> Longs:

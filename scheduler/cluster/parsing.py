@@ -52,7 +52,7 @@ def parse(data: bytes) -> Parsed:
         if not isinstance(raw, dict):
             raise InputError("$", _short(raw), "expected an object with schema, taken_at, nodes and pods")
         sweep = _Sweep()
-        no_rows = {kind: [] for kind in ("nodes", "pods") if raw.get(kind) == []}
+        no_rows: dict[str, object] = {kind: [] for kind in ("nodes", "pods") if raw.get(kind) == []}
         _sweep_object(raw, DOCUMENT, "$", sweep)
         raw |= no_rows  # a cluster without nodes or pods is a cluster; a document without the lists is not one
         strict.refuse_double_keys(data, sweep.keys)
@@ -84,7 +84,7 @@ def _sweep_object(row: dict[str, object], shape: Shape, path: str, sweep: _Sweep
         key
         for key, value in row.items()
         if value is None
-        or (value.__class__ is str and (not value or value.isspace()))  # type: ignore[attr-defined]
+        or (value.__class__ is str and (not value or value.isspace()))
         or (value.__class__ is list and not value)
     ]
     for key in dead:

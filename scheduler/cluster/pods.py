@@ -176,6 +176,6 @@ def _specs(rows: Rows[PodRecord]) -> tuple[tuple[PodSpec, ...], Ints]:
         found = seen.setdefault(key, len(specs))
         if found == len(specs):
             check_spec(rows, p)
-            specs.append(PodSpec(*key))  # type: ignore[arg-type]
+            specs.append(PodSpec(*key))
         index[p] = found
     return tuple(specs), index

@@ -28,12 +28,12 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Common options of all records: immutable, keyword-only, defaults left out of JSON."""
 
 
-class ClusterRecord(_Record, kw_only=True):
+class ClusterRecord(_Record, frozen=True, kw_only=True):
     name: str
     region: str | None = None
 
 
-class DomainRecord(_Record, kw_only=True):
+class DomainRecord(_Record, frozen=True, kw_only=True):
     """A place in the network, e.g. an access switch; ``parent`` names a wider domain of the same cluster."""
 
     name: str
@@ -42,25 +42,25 @@ class DomainRecord(_Record, kw_only=True):
     cluster: str = DEFAULT_CLUSTER
 
 
-class TaintRecord(_Record, kw_only=True):
+class TaintRecord(_Record, frozen=True, kw_only=True):
     key: str
     value: str | None = None
     effect: str = "NoSchedule"
 
 
-class MigRecord(_Record, kw_only=True):
+class MigRecord(_Record, frozen=True, kw_only=True):
     profile: str
     count: int
 
 
-class UtilisationRecord(_Record, kw_only=True):
+class UtilisationRecord(_Record, frozen=True, kw_only=True):
     """Percent, 0-100."""
 
     sm: int | None = None
     memory: int | None = None
 
 
-class DeviceRecord(_Record, kw_only=True):
+class DeviceRecord(_Record, frozen=True, kw_only=True):
     index: int
     uuid: str | None = None
     memory_mib: int | None = None
@@ -72,7 +72,7 @@ class DeviceRecord(_Record, kw_only=True):
     utilisation: UtilisationRecord | None = None
 
 
-class NodeRecord(_Record, kw_only=True):
+class NodeRecord(_Record, frozen=True, kw_only=True):
     name: str
     gpu_model: str = ""
     gpus: int
@@ -93,40 +93,40 @@ class NodeRecord(_Record, kw_only=True):
     power_watts: int | None = None
 
 
-class OwnerRecord(_Record, kw_only=True):
+class OwnerRecord(_Record, frozen=True, kw_only=True):
     """The controlling object as observed, e.g. kind ``ReplicaSet``."""
 
     kind: str
     name: str | None = None
 
 
-class TolerationRecord(_Record, kw_only=True):
+class TolerationRecord(_Record, frozen=True, kw_only=True):
     key: str | None = None
     operator: str | None = None
     value: str | None = None
     effect: str | None = None
 
 
-class TopologyRecord(_Record, kw_only=True):
+class TopologyRecord(_Record, frozen=True, kw_only=True):
     """A wish for one common domain at a level: ``required`` binds, ``preferred`` does not."""
 
     required: str | None = None
     preferred: str | None = None
 
 
-class ReplicasRecord(_Record, kw_only=True):
+class ReplicasRecord(_Record, frozen=True, kw_only=True):
     min: int | None = None
     max: int | None = None
 
 
-class ParallelismRecord(_Record, kw_only=True):
+class ParallelismRecord(_Record, frozen=True, kw_only=True):
     dp: int | None = None
     tp: int | None = None
     pp: int | None = None
     ep: int | None = None
 
 
-class PodRecord(_Record, kw_only=True):
+class PodRecord(_Record, frozen=True, kw_only=True):
     name: str
     gpus: int
     gpu_milli: int = WHOLE_GPU_MILLI
@@ -176,7 +176,7 @@ class PodRecord(_Record, kw_only=True):
     parallelism: ParallelismRecord | None = None
 
 
-class GangRecord(_Record, kw_only=True):
+class GangRecord(_Record, frozen=True, kw_only=True):
     name: str
     min_members: int
     namespace: str = DEFAULT_NAMESPACE
@@ -184,7 +184,7 @@ class GangRecord(_Record, kw_only=True):
     topology: TopologyRecord | None = None
 
 
-class PdbRecord(_Record, kw_only=True):
+class PdbRecord(_Record, frozen=True, kw_only=True):
     """A disruption budget; ``selector`` is ``key=value`` on pod labels of its namespace."""
 
     namespace: str
@@ -194,14 +194,14 @@ class PdbRecord(_Record, kw_only=True):
     min_available: int | None = None
 
 
-class QuotaRecord(_Record, kw_only=True):
+class QuotaRecord(_Record, frozen=True, kw_only=True):
     gpu_model: str
     nominal: int | None = None
     borrowing_limit: int | None = None
     lending_limit: int | None = None
 
 
-class TenantRecord(_Record, kw_only=True):
+class TenantRecord(_Record, frozen=True, kw_only=True):
     name: str
     parent: str | None = None
     cap_gpus: int | None = None
@@ -211,7 +211,7 @@ class TenantRecord(_Record, kw_only=True):
     cohort: str | None = None
 
 
-class Document(_Record, kw_only=True, tag_field="schema", tag=SCHEMA):
+class Document(_Record, frozen=True, kw_only=True, tag_field="schema", tag=SCHEMA):
     """One snapshot document as observed, before any meaning is drawn from it."""
 
     taken_at: str

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import attrgetter
 
 import numpy as np
@@ -43,7 +44,7 @@ class Rows[T]:
         return self._checked(field, [ABSENT if value is None else value for value in self.values(field)], low, high)
 
     def flags(self, field: str) -> Bools:
-        return np.fromiter(self.values(field), np.bool_, len(self.records))  # type: ignore[arg-type]
+        return np.fromiter(self.values(field), np.bool_, len(self.records))
 
     def texts(self, field: str) -> tuple[str, ...]:
         """[rows] Text, "" where absent."""
@@ -80,7 +81,7 @@ def in_order[T](
 
 
 def _refuse_twins[T](rows: Rows[T], groups: Sequence[NDArray[np.signedinteger]], names: list[str]) -> None:
-    same = np.array([a == b for a, b in zip(names, names[1:], strict=False)], np.bool_)
+    same = np.array([a == b for a, b in pairwise(names)], np.bool_)
     for group in groups:
         same &= group[1:] == group[:-1]
     if same.any():

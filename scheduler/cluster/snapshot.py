@@ -159,7 +159,7 @@ class Snapshot:
 
     @property
     def node_usable(self) -> Bools:
-        """[n] ready and not cordoned: the nodes of which empty, full, slack and emptied are said (if they have GPUs)."""
+        """[n] ready and not cordoned: of these empty, full, slack and emptied are said, if they have GPUs."""
         return np.asarray(self.node_ready & ~self.node_cordoned)
 
     def pod_key(self, pod: int) -> str:

@@ -41,7 +41,7 @@ OPTIONAL_TIMES = (
 
 
 def write(snapshot: Snapshot) -> bytes:
-    """Canonical JSON of ``slackline/snapshot/v1``: rows in canonical order, defaults left out, unknown fields put back."""
+    """Canonical JSON of the format: rows in canonical order, defaults left out, unknown fields put back."""
     document = document_of(snapshot)
     top: dict[str, Any] = {"schema": SCHEMA, "taken_at": document.taken_at, "now_s": document.now_s}
     top |= {kind: getattr(document, kind) for kind in LISTS}
@@ -102,7 +102,7 @@ def extras_of(snapshot: Snapshot, cluster: str) -> dict[str, dict[str, object]]:
 def rows_of(column: Ints, cluster: int | None) -> list[int]:
     """Rows of one cluster, or all of them."""
     chosen = np.arange(len(column)) if cluster is None else np.flatnonzero(column == cluster)
-    return chosen.tolist()  # type: ignore[no-any-return]
+    return chosen.tolist()
 
 
 def _domain(s: Snapshot, d: int) -> DomainRecord:

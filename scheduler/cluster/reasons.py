@@ -1,0 +1,23 @@
+"""The closed set of words for why a pod cannot go to a node, or cannot move at all."""
+
+# Properties of pod and node, whoever else is there; the first that fails is the reason.
+ELIGIBILITY = ("cluster", "model", "gpu_memory", "selector", "taint", "zone", "only_node")
+# The node's state and what is on it.
+BLOCKING = (
+    "cordoned",
+    "not_ready",
+    "topology",
+    "max_pods",
+    "gpus",
+    "gpu_share",
+    "mig",
+    "cpu",
+    "memory",
+    "host_port",
+    "anti_affinity",
+    "affinity",
+)
+TARGET_REASONS = ELIGIBILITY + BLOCKING
+
+# Why a pod moves in no plan; the first that holds is the reason, and code 0 means that it may move.
+IMMOVABLE = ("", "agent", "terminating", "locked", "move_never", "budget", "lender", "gang", "topology")
