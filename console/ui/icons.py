@@ -11,7 +11,7 @@ BODY = re.compile(r"<svg[^>]*>(.*)</svg>", re.DOTALL)
 NAME = re.compile(r"[a-z0-9-]+")
 
 
-class MissingIcon(LookupError):
+class MissingIconError(LookupError):
     """The icon set has no drawing of that name."""
 
 
@@ -21,15 +21,15 @@ def _file(name: str) -> Path:
 
 @lru_cache(maxsize=256)
 def icon(name: str) -> SafeString:
-    """The drawing as <svg class="sl-icon">; raises MissingIcon for a name that the set does not have."""
+    """The drawing as <svg class="sl-icon">; raises MissingIconError for a name that the set does not have."""
     path = _file(name)
     if not NAME.fullmatch(name) or not path.is_file():
-        raise MissingIcon(f"no icon {name!r} in {path.parent}")
+        raise MissingIconError(f"no icon {name!r} in {path.parent}")
     match = BODY.search(path.read_text(encoding="utf-8"))
     if match is None:
-        raise MissingIcon(f"{path} holds no drawing")
+        raise MissingIconError(f"{path} holds no drawing")
     body = re.sub(r"\s*\n\s*", "", match.group(1))
-    return mark_safe(  # noqa: S308 - a file of the locked icon set, not input
+    return mark_safe(
         '<svg class="sl-icon" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" '
         f'stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false">{body}</svg>'
     )

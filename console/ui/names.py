@@ -1,4 +1,4 @@
-"""Names that come from outside. They may hold anything: marks that turn the text round, controls, markup, a thousand letters."""
+"""Names from outside may hold anything: marks that turn text round, controls, markup, a thousand letters."""
 
 import unicodedata
 from dataclasses import dataclass

@@ -14,7 +14,7 @@ LONGEST_QUERY = 200
 
 @require_safe
 def palette(request: HttpRequest) -> HttpResponse:
-    """JSON {"hits": [{kind, label, url, icon, detail}]}: names that hold the words of `q` and that this person may see."""
+    """JSON {"hits": [{kind, label, url, icon, detail}]}: what `q` finds and this person may see."""
     words = request.GET.get("q", "").strip()[:LONGEST_QUERY]
     found = [hit for source in SHELL.hits.values() for hit in source(request, words, PALETTE_LIMIT)] if words else []
     return JsonResponse({"hits": [asdict(hit) for hit in found]})

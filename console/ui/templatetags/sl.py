@@ -181,7 +181,10 @@ def bar(
     drawn = max(1.5, value * scale) if value > 0 else 0
     offset = min(start * scale, width - drawn)
     return format_html(
-        '<svg class="sl-graph" width="{}" height="{}" aria-hidden="true"><rect x="{}" width="{}" height="{}" rx="1" class="sl-f-{}"/></svg>',
+        '<svg class="sl-graph" width="{}" height="{}" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect x="{}" width="{}" height="{}" rx="1" class="sl-f-{}"/></svg>',
+        width,
+        height,
         width,
         height,
         f"{offset:.1f}",

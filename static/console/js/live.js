@@ -112,8 +112,8 @@ function receive(message) {
   const { topic, seq } = event;
   if (!topic) return;
   const last = seen.get(topic);
-  if (event.kind === "subscribed") {
-    // After a reconnect the server's number tells what was missed; after its restart numbers begin again.
+  if (event.kind === "subscribed" || event.kind === "resync") {
+    // The server's number tells what was missed; after a restart of the server numbers begin again.
     if (last !== undefined && seq !== last) refetch(topic, last + 1, seq);
     seen.set(topic, seq);
     return;

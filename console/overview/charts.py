@@ -1,0 +1,145 @@
+"""Rows of the first page turned into what its template draws. No database."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from console.ui.figures import number, percent
+
+# Order of the waterfall: cause, words, colour class.
+CAUSES = (
+    ("unhealthy", "Not ready, cordoned", "down"),
+    ("allocated_hp", "HP", "hp"),
+    ("allocated_lp", "LP (spot)", "lp"),
+    ("standby", "Standby asleep", "standby"),
+    ("fractional", "Shared remainder", "other"),
+    ("stranded", "Stranded", "stranded"),
+    ("cpu_memory", "CPU or memory short", "cpu"),
+    ("topology", "Topology", "other"),
+    ("constraint", "Taint, pin, quota", "other"),
+)
+HEAT_CLASSES = 13
+HEAT_TOP = 40  # percent of a pool's GPUs at the bright end of the cluster × model grid
+CIVIDIS = (
+    "#00224e #0a2d6b #2b3c6d #434e6c #575c6e #696970 #7c7b78 #8f8978 #a39a76 #b9ac70 #d0be67 #e7d159 #fee838"
+).split()
+LEGENDS = (
+    ("free", "Free GPUs of node, fixed scale"),
+    ("stranded", "Stranded GPUs of node, fixed scale"),
+    ("cpu_bound", "GPUs of node short of CPU, fixed scale"),
+    ("standby", "GPUs of node asleep, fixed scale"),
+    ("lp", "GPUs of node held by LP, fixed scale"),
+)
+HEALTH_LEGEND = (
+    ("ready", "other"),
+    ("cordoned", "lp"),
+    ("not ready", "down"),
+    ("degraded", "stranded"),
+    ("no GPUs", "border"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FallRow:
+    label: str
+    tone: str
+    milli: int
+    start_milli: int
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fall:
+    """One waterfall: GPU thousandths. The causes and what is usable add up to all."""
+
+    pool: str
+    label: str
+    shape: str
+    all_milli: int
+    rows: list[FallRow]
+    reclaimable_milli: int
+    locked_milli: int
+    unfixable_milli: int
+
+    @property
+    def lost_milli(self) -> int:
+        return self.reclaimable_milli + self.locked_milli + self.unfixable_milli
+
+
+@dataclass(frozen=True, slots=True)
+class GridCell:
+    figure: str
+    css: str
+    words: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow:
+    cluster: str
+    cells: list[GridCell | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Cluster × model: the map of small screens and the twin of the node map."""
+
+    words: str
+    models: list[str]
+    rows: list[GridRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One pool in the grid: GPUs that the measure is about, of all; None where nothing is known."""
+
+    cluster: str
+    model: str
+    part_milli: int | None
+    gpus: int
+    url: str
+
+
+def fall_rows(causes: Mapping[str, int], usable_milli: int, slots: int) -> list[FallRow]:
+    """Floating bars: each begins where the one above ends; causes of nothing stay."""
+    rows, start = [], 0
+    for cause, label, tone in CAUSES:
+        milli = causes.get(cause, 0)
+        rows.append(FallRow(label, tone, milli, start))
+        start += milli
+    rows.append(FallRow(f"Usable: {number(slots)} slots", "usable", usable_milli, start, last=True))
+    return rows
+
+
+def grid(shares: Sequence[Share], words: str) -> Grid:
+    """Models ordered by their GPUs, clusters by name."""
+    weight: dict[str, int] = {}
+    for share in shares:
+        weight[share.model] = weight.get(share.model, 0) + share.gpus
+    models = sorted(weight, key=lambda model: (-weight[model], model))
+    by_place = {(share.cluster, share.model): share for share in shares}
+    clusters = sorted({share.cluster for share in shares})
+    rows = [GridRow(cluster, [_cell(by_place.get((cluster, model))) for model in models]) for cluster in clusters]
+    return Grid(words, models, rows)
+
+
+def _cell(share: Share | None) -> GridCell | None:
+    if share is None:
+        return None
+    if share.part_milli is None or not share.gpus:
+        return GridCell("?", "sl-hx", f"{share.cluster}, {share.model}: no data", share.url)
+    whole = share.gpus * 1000
+    value = 100 * share.part_milli / whole
+    step = min(HEAT_CLASSES - 1, round(value / HEAT_TOP * (HEAT_CLASSES - 1)))
+    words = f"{share.cluster}, {share.model}: {percent(share.part_milli, whole)} of {number(share.gpus)} GPUs"
+    return GridCell(number(round(value)), f"sl-h{step}", words, share.url)
+
+
+def ramp() -> list[tuple[str, str]]:
+    """Stops of the legend's gradient."""
+    return [(f"{i / (HEAT_CLASSES - 1):.3f}", colour) for i, colour in enumerate(CIVIDIS)]
+
+
+def hourly[Point](points: Sequence[Point], wanted: int = 25) -> Iterable[Point]:
+    """At most `wanted` points, evenly thinned, the newest always among them."""
+    every = max(1, -(-len(points) // wanted))
+    return list(reversed(points[::-1][::every]))

@@ -1,0 +1,69 @@
+"""What the first page shows, as its address says it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from urllib.parse import urlencode
+
+FILTERS = ("cluster", "model", "asw", "tenant", "health")
+UNLABELLED = "-"
+MEASURES = (
+    ("free", "Free"),
+    ("stranded", "Stranded"),
+    ("cpu_bound", "CPU-bound"),
+    ("standby", "Standby"),
+    ("lp", "LP"),
+    ("health", "Health"),
+)
+LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """Empty text = all. `pool` is a model, `shape` a request shape such as 8G96C, `asw` "-" the unlabelled nodes."""
+
+    cluster: str = ""
+    model: str = ""
+    asw: str = ""
+    tenant: str = ""
+    health: str = ""
+    pool: str = ""
+    shape: str = ""
+    measure: str = "free"
+
+    @property
+    def filtered(self) -> bool:
+        return any(getattr(self, name) for name in FILTERS)
+
+    @property
+    def address(self) -> str:
+        return self.with_changes()
+
+    @property
+    def kept(self) -> list[tuple[str, str]]:
+        """What the filter form carries along."""
+        return self._pairs(without=FILTERS)
+
+    @property
+    def kept_for_pool(self) -> list[tuple[str, str]]:
+        return self._pairs(without=("pool",))
+
+    def with_changes(self, **changes: str) -> str:
+        """The page's address with some fields changed; fields at their default stay out of it."""
+        query = urlencode(replace(self, **changes)._pairs())
+        return f"/?{query}" if query else "/"
+
+    def _pairs(self, without: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+        found = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value and value != field.default and field.name not in without:
+                found.append((field.name, value))
+        return found
+
+
+def read_view(query: Mapping[str, str]) -> FleetView:
+    """The view that a query string asks for; an unknown measure falls back to free GPUs, as an unknown page would to the first."""
+    known = {field.name: query.get(field.name, "")[:LONGEST] for field in fields(FleetView)}
+    if known["measure"] not in dict(MEASURES):
+        known["measure"] = "free"
+    return FleetView(**known)

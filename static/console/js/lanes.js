@@ -1,0 +1,179 @@
+// Where every node's cell lies: lanes of 10 rows, clusters flow like text. Pure arithmetic, no drawing.
+export const LANE_ROWS = 10;
+export const HEAD_ROWS = 4;
+const FOOT_ROWS = 1;
+export const PITCH = HEAD_ROWS + LANE_ROWS + FOOT_ROWS;
+const ASW_GAP = 1;
+const POOL_GAP = 1;
+const CLUSTER_GAP = 3;
+const LEAST_COLUMNS = 6;
+
+/**
+ * Flattens the layout's cluster -> models -> ASWs into runs in cell order, each with the index of its first node.
+ * Answers {groups: those that `keep` wants, nodes: of all, gpus: [nodes] GPUs per node}.
+ */
+export function readGroups(document, keep = () => true) {
+  const groups = [];
+  const gpus = [];
+  let first = 0;
+  for (const { cluster, models } of document.groups) {
+    for (const { model, asws } of models) {
+      for (const run of asws) {
+        const entry = { cluster, model, asw: run.asw, count: run.count, first };
+        for (const [each, count] of run.gpus) for (let k = 0; k < count; k += 1) gpus.push(each);
+        first += run.count;
+        if (keep(entry)) groups.push(entry);
+      }
+    }
+  }
+  return { groups, nodes: first, gpus: Uint16Array.from(gpus) };
+}
+
+function columnsOf(count) {
+  return Math.ceil(count / LANE_ROWS);
+}
+
+function clusterColumns(groups, from) {
+  let total = 0;
+  for (let i = from; i < groups.length && groups[i].cluster === groups[from].cluster; i += 1) {
+    total += columnsOf(groups[i].count) + ASW_GAP;
+    if (i > from && groups[i].model !== groups[i - 1].model) total += POOL_GAP;
+  }
+  return total;
+}
+
+class Pen {
+  constructor(width, nodes) {
+    this.width = width;
+    this.lane = 0;
+    this.x = 0;
+    this.xs = new Uint16Array(nodes);
+    this.ys = new Uint16Array(nodes);
+    this.placed = [];
+    this.labels = [];
+    this.dashes = [];
+    this.label = null;
+  }
+
+  get top() {
+    return this.lane * PITCH + HEAD_ROWS;
+  }
+
+  newLane() {
+    this.lane += 1;
+    this.x = 0;
+  }
+
+  openLabel(group, continued, showCluster) {
+    this.label = { x: this.x, y: this.top - 1.6, columns: 0, cluster: showCluster ? group.cluster : "", model: group.model, continued, nodes: 0 };
+    this.labels.push(this.label);
+  }
+
+  closeLabel() {
+    if (this.label) this.label.columns = this.x - this.label.x;
+  }
+
+  /** Puts up to `count` nodes as columns from here on; returns how many found room in this lane. */
+  put(first, count) {
+    const room = (this.width - this.x) * LANE_ROWS;
+    const now = Math.min(count, room);
+    for (let k = 0; k < now; k += 1) {
+      this.xs[first + k] = this.x + Math.floor(k / LANE_ROWS);
+      this.ys[first + k] = this.top + (k % LANE_ROWS);
+      this.placed.push(first + k);
+    }
+    this.x += columnsOf(now);
+    return now;
+  }
+}
+
+function startGroup(pen, groups, i) {
+  const group = groups[i];
+  const before = groups[i - 1];
+  const newCluster = !before || before.cluster !== group.cluster;
+  if (newCluster && before) {
+    pen.closeLabel();
+    const need = clusterColumns(groups, i);
+    const fits = pen.x + CLUSTER_GAP + need <= pen.width;
+    const spills = need > pen.width && pen.x < pen.width * 0.55;
+    if (fits || spills) pen.x += CLUSTER_GAP;
+    else pen.newLane();
+  }
+  if (newCluster || before.model !== group.model) {
+    if (!newCluster) {
+      pen.closeLabel();
+      pen.x += POOL_GAP;
+    }
+    if (pen.width - pen.x < LEAST_COLUMNS) pen.newLane();
+    pen.openLabel(group, false, newCluster);
+    pen.label.nodes = poolNodes(groups, i);
+  }
+}
+
+function poolNodes(groups, from) {
+  let total = 0;
+  for (let i = from; i < groups.length; i += 1) {
+    if (groups[i].cluster !== groups[from].cluster || groups[i].model !== groups[from].model) break;
+    total += groups[i].count;
+  }
+  return total;
+}
+
+function breakLane(pen, group) {
+  pen.closeLabel();
+  pen.newLane();
+  pen.openLabel(group, true, true);
+}
+
+function putGroup(pen, group) {
+  const whole = columnsOf(group.count);
+  if (pen.x + whole > pen.width && pen.x > 0 && (group.asw !== null || pen.width - pen.x < 2)) breakLane(pen, group);
+  let done = 0;
+  while (done < group.count) {
+    const from = pen.x;
+    done += pen.put(group.first + done, group.count - done);
+    if (group.asw === null) pen.dashes.push([from - 0.5, pen.x - 0.5, pen.top + LANE_ROWS + 0.1]);
+    if (done < group.count) breakLane(pen, group);
+  }
+  pen.closeLabel();
+  pen.x += ASW_GAP;
+}
+
+/** Cells of all groups in a field `width` cells wide: {width, height, xs, ys, at, labels, dashes, order}. */
+export function place(groups, nodes, width) {
+  const pen = new Pen(width, nodes);
+  groups.forEach((group, i) => {
+    startGroup(pen, groups, i);
+    putGroup(pen, group);
+  });
+  const height = (pen.lane + 1) * PITCH;
+  const at = new Int32Array(width * height).fill(-1);
+  for (const i of pen.placed) at[pen.ys[i] * width + pen.xs[i]] = i;
+  return { width, height, xs: pen.xs, ys: pen.ys, at, labels: pen.labels, dashes: pen.dashes, order: pen.placed };
+}
+
+/** The nearest node from (x, y) in one direction, across gaps and lanes; the same node where there is none. */
+export function step(field, from, dx, dy) {
+  let x = field.xs[from];
+  let y = field.ys[from];
+  for (let n = 0; n < field.width + field.height; n += 1) {
+    x += dx;
+    y += dy;
+    if (x < 0 || y < 0 || x >= field.width || y >= field.height) break;
+    const found = field.at[y * field.width + x];
+    if (found >= 0) return found;
+  }
+  return dx === 0 ? from : wrapped(field, from, dx);
+}
+
+/** Left and right run on into the neighbour lane, as a text cursor does. */
+function wrapped(field, from, dx) {
+  const row = field.ys[from] + dx * PITCH;
+  if (row < 0 || row >= field.height) return from;
+  const columns = dx > 0 ? [...Array(field.width).keys()] : [...Array(field.width).keys()].reverse();
+  for (const x of columns) {
+    const found = field.at[row * field.width + x];
+    if (found >= 0) return found;
+  }
+  return from;
+}

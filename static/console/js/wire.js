@@ -1,0 +1,54 @@
+// The map's binary form "SLM1": header 16 bytes, then whole columns or (index, bytes) of what changed.
+const HEADER = 16;
+const MAGIC = 0x314d4c53; // "SLM1" as little endian
+export const NO_DATA = 255;
+
+/** {revision, nodes, full, columns: [Uint8Array...]} or, for a delta, {..., indices, columns}. */
+export function decode(buffer) {
+  const view = new DataView(buffer);
+  if (buffer.byteLength < HEADER || view.getUint32(0, true) !== MAGIC) throw new Error("this is not a map");
+  const head = { revision: view.getUint32(4, true), nodes: view.getUint32(8, true), full: view.getUint8(12) === 0 };
+  const columns = view.getUint8(13);
+  return head.full ? whole(buffer, head, columns) : changed(buffer, view, head, columns);
+}
+
+function whole(buffer, head, columns) {
+  if (buffer.byteLength < HEADER + columns * head.nodes) throw new Error("the map is cut short");
+  const cut = (i) => new Uint8Array(buffer, HEADER + i * head.nodes, head.nodes);
+  return { ...head, columns: Array.from({ length: columns }, (_, i) => cut(i)) };
+}
+
+function changed(buffer, view, head, columns) {
+  const count = view.getUint32(HEADER, true);
+  const start = HEADER + 4;
+  if (buffer.byteLength < start + count * (4 + columns)) throw new Error("the map is cut short");
+  const indices = new Uint32Array(count);
+  for (let i = 0; i < count; i += 1) indices[i] = view.getUint32(start + 4 * i, true);
+  const cut = (i) => new Uint8Array(buffer, start + 4 * count + i * count, count);
+  return { ...head, indices, columns: Array.from({ length: columns }, (_, i) => cut(i)) };
+}
+
+/** Applies a delta to the columns held; false where it does not fit them and the whole map is needed. */
+export function apply(held, delta) {
+  if (held.nodes !== delta.nodes || held.columns.length < delta.columns.length) return false;
+  delta.columns.forEach((bytes, c) => {
+    const column = held.columns[c];
+    delta.indices.forEach((index, k) => {
+      column[index] = bytes[k];
+    });
+  });
+  held.revision = delta.revision;
+  return true;
+}
+
+/** Fetches the map of a revision, as a delta where `held` allows it. Answers {map, full, bytes}. */
+export async function fetchMap(address, held) {
+  const url = new URL(address, location.href);
+  if (held) url.searchParams.set("from", String(held.revision));
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`the map: the server answered ${answer.status}`);
+  const got = decode(await answer.arrayBuffer());
+  if (got.full) return { map: { ...got, columns: got.columns.map((column) => column.slice()) }, full: true };
+  if (held && apply(held, got)) return { map: held, full: false };
+  return fetchMap(address, null);
+}
