@@ -22,6 +22,7 @@ import numpy as np
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import Bools, Longs
 from scheduler.fragmentation.demand import DemandClass, Mix
+from scheduler.fragmentation.sums import sum_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class OpenNodes:
     def below(self, gpu_milli: int) -> Longs:
         """[n] sum of the touched devices' rests that are too small for a share of ``gpu_milli``."""
         small = self.rest_milli < gpu_milli
-        return _sum_by_node(self.rest_node[small], self.rest_milli[small], self.free.size)
+        return sum_by(self.rest_node[small], self.rest_milli[small], self.free.size)
 
     def devices(self, gpu_milli: int) -> Longs:
         """[n] devices with room for a share of ``gpu_milli``."""
@@ -163,8 +164,3 @@ def _weight_within(cpus: Longs, memories: Longs, mix: Mix, rows: Longs) -> Longs
     at = np.searchsorted(cpus, mix.cpu_milli[rows]) + 1, np.searchsorted(memories, mix.memory_mib[rows]) + 1
     np.add.at(table, at, mix.weight[rows])
     return table.cumsum(axis=0).cumsum(axis=1)
-
-
-def _sum_by_node(node: Longs, milli: Longs, count: int) -> Longs:
-    # Sums stay below 2**53, so the floats of bincount are exact.
-    return np.bincount(node, weights=milli, minlength=count).astype(np.int64)
