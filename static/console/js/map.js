@@ -9,6 +9,7 @@ const WIDE = 1920;
 const CARD_WAIT_MS = 150;
 const NOT_READY = 2;
 const BELOW = -10;
+const HEALTH_CODES = ["ok", "cordoned", "not_ready", "degraded", "no_gpus"];
 const HEALTH = ["Ready", "Cordoned", "Not ready", "Degraded", "No GPUs"];
 const HEALTH_TOKENS = ["c-other", "c-lp", "c-down", "c-stranded", "border"];
 const WORDS = { free: "free", stranded: "stranded", cpu_bound: "CPU-bound", standby: "asleep", lp: "held by LP" };
@@ -154,7 +155,7 @@ export class NodeMap {
 
   wanted(index) {
     const only = this.root.dataset.health;
-    return !only || HEALTH[this.held.columns[1][index]]?.toLowerCase().replace(" ", "_") === only;
+    return !only || HEALTH_CODES[this.held.columns[1][index]] === only;
   }
 
   fill() {

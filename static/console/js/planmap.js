@@ -1,0 +1,203 @@
+// Before over after in one heat map, so that neither scale nor zoom can differ.  One byte a node and column.
+import { draw, layout, plain, sequential, token } from "./charts.js";
+import { place, step } from "./lanes.js";
+import { walkRadios } from "./theme.js";
+
+const HEAD_BYTES = 16;
+const NO_DATA = 255;
+const BELOW = -10;
+const EMPTIED = 1;
+const RECEIVES = 2;
+const GIVES = 4;
+const FEW_NODES = 1500;
+const BIG_CELL = 12;
+const SMALL_CELL = 4;
+const SIDE = 54;
+const MEASURES = {
+  free: "Free GPUs of the node, fixed scale, none",
+  slack: "Slack: free GPUs of nodes that are neither empty nor full, none",
+  moved: "Nodes that give or receive, by free GPUs; the others are left out, none",
+};
+
+export function read(buffer) {
+  const view = new DataView(buffer);
+  const magic = String.fromCharCode(...new Uint8Array(buffer, 0, 4));
+  if (magic !== "SLP1") throw new Error("this is no plan map");
+  const nodes = view.getUint32(4, true);
+  const column = (k) => new Uint8Array(buffer, HEAD_BYTES + k * nodes, nodes);
+  return { nodes, before: column(0), after: column(1), marks: column(2), gpus: column(3) };
+}
+
+export function groupsOf(document) {
+  let first = 0;
+  return document.groups.map(({ model, asw, count }) => {
+    const group = { cluster: "", model, asw, count, first };
+    first += count;
+    return group;
+  });
+}
+
+/** What a cell shows: per cent free, below the scale for no data, NaN for cells that this measure leaves out. */
+export function shown(measure, value, mark) {
+  if (measure === "moved" && mark === 0) return NaN;
+  if (value === NO_DATA) return BELOW;
+  if (measure === "slack" && (value === 0 || value === 100)) return NaN;
+  return value;
+}
+
+class PlanMap {
+  constructor(root) {
+    this.root = root;
+    this.said = document.querySelector("[data-planmap-said]");
+    this.legend = document.querySelector("[data-planmap-legend]");
+    this.radios = document.querySelector("[data-planmap-measure]");
+    this.measure = "free";
+    this.cursor = -1;
+  }
+
+  async start() {
+    const [bytes, shape] = await Promise.all([this.get(this.root.dataset.planmap), this.get(this.root.dataset.layout)]);
+    this.map = read(await bytes.arrayBuffer());
+    const document_ = await shape.json();
+    this.names = document_.names;
+    this.groups = groupsOf(document_);
+    this.plot = document.createElement("div");
+    this.root.replaceChildren(this.plot);
+    this.radios.hidden = false;
+    walkRadios(this.radios, (button) => this.choose(button));
+    this.root.addEventListener("pointermove", (event) => this.point(event));
+    this.root.addEventListener("keydown", (event) => this.press(event));
+    new ResizeObserver(() => this.resized()).observe(this.root);
+    this.paint();
+  }
+
+  async get(url) {
+    const answer = await fetch(url);
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    return answer;
+  }
+
+  choose(button) {
+    this.measure = button.dataset.measure;
+    for (const radio of this.radios.querySelectorAll("[role=radio]")) {
+      radio.setAttribute("aria-checked", String(radio === button));
+      radio.tabIndex = radio === button ? 0 : -1;
+    }
+    this.legend.textContent = MEASURES[this.measure];
+    this.paint();
+  }
+
+  resized() {
+    if (this.width && this.width !== this.columns()) this.paint();
+  }
+
+  cell() {
+    return this.map.nodes <= FEW_NODES ? BIG_CELL : SMALL_CELL;
+  }
+
+  columns() {
+    return Math.max(12, Math.floor((this.root.clientWidth - 24 - SIDE) / this.cell()));
+  }
+
+  paint() {
+    this.width = this.columns();
+    this.field = place(this.groups, this.map.nodes, this.width);
+    const { width, height, order, xs, ys } = this.field;
+    this.rows = 2 * height;
+    const z = new Float32Array(width * this.rows).fill(NaN);
+    this.emptied = { x: [], y: [] };
+    for (const i of order) {
+      const at = ys[i] * width + xs[i];
+      z[at] = shown(this.measure, this.map.before[i], this.map.marks[i]);
+      z[at + height * width] = shown(this.measure, this.map.after[i], this.map.marks[i]);
+      if (this.map.marks[i] & EMPTIED) {
+        this.emptied.x.push(xs[i]);
+        this.emptied.y.push(ys[i] + height);
+      }
+    }
+    this.z = Array.from({ length: this.rows }, (_, y) => z.subarray(y * width, (y + 1) * width));
+    this.plot.style.height = `${this.rows * this.cell()}px`;
+    draw(this.plot, () => this.figure());
+    this.root.dataset.ready = "true";
+  }
+
+  figure() {
+    const { width, height } = this.field;
+    const gap = this.cell() === BIG_CELL ? 1 : 0;
+    const frame = { visible: false, fixedrange: true };
+    const heat = { type: "heatmap", z: this.z, zmin: BELOW, zmax: 100, colorscale: sequential(), showscale: false, hoverinfo: "skip", hoverongaps: false };
+    if (gap) Object.assign(heat, { xgap: gap, ygap: gap });
+    const rings = { type: "scatter", mode: "markers", ...this.emptied, hoverinfo: "skip", marker: { symbol: "square-open", size: Math.max(4, this.cell() * 0.7), color: token("accent"), line: { width: this.cell() === BIG_CELL ? 2 : 1.2 } } };
+    return {
+      data: [heat, rings, this.labels(0), this.labels(height), ...this.mark()],
+      layout: layout({
+        margin: { l: SIDE, r: 0, t: 0, b: 0 },
+        hovermode: false,
+        xaxis: { ...frame, range: [-0.5, width - 0.5] },
+        yaxis: { ...frame, range: [this.rows - 0.5, -0.5] },
+        annotations: [this.side("Before", height / 2), this.side("After", height * 1.5)],
+        datarevision: `${this.measure} ${this.cursor}`,
+      }),
+    };
+  }
+
+  side(text, y) {
+    return { xref: "paper", x: 0, xshift: -SIDE, y, text, showarrow: false, xanchor: "left", font: { size: 12, color: token("text") } };
+  }
+
+  labels(down) {
+    const found = this.field.labels.filter((label) => label.columns * this.cell() > 60);
+    return {
+      type: "scatter", mode: "text", hoverinfo: "skip", cliponaxis: false, textposition: "middle right",
+      x: found.map((label) => label.x - 0.5),
+      y: found.map((label) => label.y + down),
+      text: found.map((label) => plain(`${label.model || "no model"}${label.continued ? " …" : ` ${label.nodes.toLocaleString("en-US")}`}`)),
+      textfont: { size: 11, color: token("muted") },
+    };
+  }
+
+  /** The node under pointer or cursor, marked in both maps. */
+  mark() {
+    if (this.cursor < 0) return [];
+    const { xs, ys, height } = this.field;
+    const spots = { x: [xs[this.cursor], xs[this.cursor]], y: [ys[this.cursor], ys[this.cursor] + height] };
+    const ring = (size, color) => ({ type: "scatter", mode: "markers", ...spots, hoverinfo: "skip", marker: { symbol: "square-open", size, color, line: { width: 1.5 } } });
+    return [ring(this.cell() + 3, "#000000"), ring(this.cell(), "#ffffff")];
+  }
+
+  point(event) {
+    const box = this.plot.getBoundingClientRect();
+    const x = Math.floor((event.clientX - box.left - SIDE) / ((box.width - SIDE) / this.field.width));
+    const y = Math.floor((event.clientY - box.top) / (box.height / this.rows)) % this.field.height;
+    if (x < 0 || y < 0 || x >= this.field.width) return;
+    const found = this.field.at[y * this.field.width + x];
+    if (found >= 0 && found !== this.cursor) this.name(found);
+  }
+
+  press(event) {
+    const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    const { order } = this.field;
+    if (event.key === "Home") this.name(order[0]);
+    else if (event.key === "End") this.name(order[order.length - 1]);
+    else if (moves[event.key]) this.name(this.cursor < 0 ? order[0] : step(this.field, this.cursor, ...moves[event.key]));
+    else return;
+    event.preventDefault();
+  }
+
+  name(index) {
+    this.cursor = index;
+    const { before, after, marks, gpus } = this.map;
+    const free = (value) => (value === NO_DATA ? "no data" : `${Math.round((value * gpus[index]) / 100)} of ${gpus[index]}`);
+    const group = this.groups.find((one) => index >= one.first && index < one.first + one.count);
+    const does = [marks[index] & EMPTIED && "emptied", marks[index] & RECEIVES && "receives", marks[index] & GIVES && "gives"].filter(Boolean);
+    const asw = group.asw === null ? "no ASW label" : `ASW ${group.asw}`;
+    this.said.textContent = `${this.names[index]}, ${group.model || "no model"}, ${asw}: free GPUs ${free(before[index])} → ${free(after[index])}${does.length ? `, ${does.join(", ")}` : ""}`;
+    draw(this.plot, () => this.figure());
+  }
+}
+
+for (const root of document.querySelectorAll("[data-planmap]")) {
+  new PlanMap(root).start().catch((error) => {
+    root.textContent = `The map could not be drawn: ${error.message}. The table of moves holds the same facts.`;
+  });
+}
