@@ -156,9 +156,7 @@ class Supervisor:
             deadline = time.monotonic() + max((child.stop_seconds for child in group), default=0)
             for child in reversed(group):
                 if not child.stop(deadline):
-                    say(
-                        f"{child.name} did not stop in {child.stop_seconds:.0f} s and was killed; its work will be redone"
-                    )
+                    say(f"{child.name} did not stop in {child.stop_seconds:.0f} s and was killed; its work is redone")
         if self.children:
             say("All stopped.")
 

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from django.contrib.auth.models import AbstractUser, UserManager
+from django.contrib.auth.models import AbstractUser
 from django.db import models
 
 from console.tenancy.choices import Role
@@ -27,4 +27,3 @@ class User(AbstractUser):
     role = models.CharField(max_length=16, choices=Role, default=Role.VIEWER)
     tenants = models.ManyToManyField(Tenant, blank=True, related_name="members")
 
-    objects = UserManager()
