@@ -4,76 +4,50 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler.cluster.feasibility import Eligibility, eligibility
+from scheduler.cluster.mobility import bound_domains, immovable
+from scheduler.cluster.occupancy import borrowers
 from scheduler.cluster.records import WHOLE_GPU_MILLI
-from scheduler.cluster.snapshot import MOVE_NEVER, UNKNOWN, Bools, Ints, Longs, Snapshot
+from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.columns import NONE, Arena
-from scheduler.consolidation.company import Company, company_of, covered
+from scheduler.consolidation.company import Company, company_of
 from scheduler.consolidation.kernel import edition, entry
-from scheduler.consolidation.room import settle
+from scheduler.consolidation.room import MASKED, settle
 
-NOWHERE = -2  # a required domain that no node has
-FIXED_WORDS = ("", "agent", "terminating", "locked", "never", "lender", "lent", "budget")
+UNLIMITED = 2**62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compiled:
-    """The tables, and what the planner keeps beside them.  Axes as in ``Arena``; b budget."""
+    """The tables, and what the planner keeps beside them.  Axes as in ``Arena``."""
 
     arena: Arena
-    budgets_of: list[list[int]]  # [k] budgets that cover a kind of pod
-    budget_left: Longs  # [b] pods that may be away at one time
+    rules: Eligibility
     empty_before: Bools  # [n] counted as empty before the plan
-    scope: Bools  # [n] may be drained
-
-
-def classes(snapshot: Snapshot):
-    """Provisional."""
-    from fnmatch import fnmatch
-    nodes, pods, nc, pc = {}, {}, [], []
-    for n in range(len(snapshot.node_name)):
-        key = (int(snapshot.node_spec[n]), int(snapshot.node_model[n]), int(snapshot.node_zone[n]), int(snapshot.node_gpu_memory_mib[n]))
-        nc.append(nodes.setdefault(key, len(nodes)))
-    for p in range(len(snapshot.pod_name)):
-        key = (int(snapshot.pod_spec[p]), bool(snapshot.pod_gpus[p]), int(snapshot.pod_gpu_memory_mib[p]))
-        pc.append(pods.setdefault(key, len(pods)))
-    def ok(pk, nk):
-        spec, node = snapshot.pod_specs[pk[0]], snapshot.node_specs[nk[0]]
-        labels = dict(node.labels)
-        if pk[1]:
-            if nk[1] < 0 or (spec.gpu_models and snapshot.models[nk[1]] not in spec.gpu_models): return False
-            if pk[2] > max(nk[3], 0): return False
-        if any(labels.get(k) != v for k, v in spec.node_selector): return False
-        if spec.only_node: return False
-        if spec.volume_zone and (nk[2] < 0 or snapshot.zones[nk[2]] != spec.volume_zone): return False
-        for t in node.taints:
-            if t.effect in ("NoSchedule", "NoExecute") and not any(
-                (x.key == t.key or (not x.key and x.operator == "Exists")) and (x.operator == "Exists" or (x.value or "") == (t.value or "")) and x.effect in (None, "", t.effect) for x in spec.tolerations): return False
-        return True
-    m = np.array([[ok(p, n) for n in nodes] for p in pods], bool).reshape(len(pods), len(nodes))
-    return np.array(pc, np.int64), np.array(nc, np.int64), m
 
 
 def compile_arena(snapshot: Snapshot, scope: Bools) -> Compiled:
     """``scope`` [n]: nodes that the plan may empty."""
     company = company_of(snapshot)
-    budgets_of = covered(company, snapshot, [cluster.name for cluster in snapshot.clusters])
-    left = _budget_left(snapshot, company, budgets_of)
-    pod = _pod_table(snapshot, company, _fixed(snapshot, company, budgets_of, left))
+    pod = _pod_table(snapshot, company, _fixed(snapshot))
     node = _node_table(snapshot, pod)
     slices = _slice_table(snapshot, company, node)
-    pod_class, node_class, eligible = classes(snapshot)
-    pod[:, c.P_CLASS], node[:, c.N_CLASS] = pod_class, node_class
+    rules = eligibility(snapshot)
+    pod[:, c.P_CLASS], node[:, c.N_CLASS] = rules.pod_class, rules.node_class
+    widest = max(1, int(snapshot.node_gpus.max(initial=1)))
     arena = Arena(
         node=node,
         pod=pod,
-        eligible=eligible,
+        eligible=rules.matrix,
         at_level=snapshot.node_at_level if len(snapshot.levels) else np.full((1, len(node)), NONE, np.int32),
         company_start=company.start,
         company=company.entries,
         **_listed(snapshot, pod),
         slices=slices,
-        rest=np.zeros(max(1, int(snapshot.node_gpus.max(initial=1))), np.int64),
+        rest=np.zeros(widest, np.int64),
+        memory=np.zeros(widest, np.int64),
+        touched=np.zeros(widest, np.int64),
         shares=np.zeros(_most_pods(snapshot) + 1, np.int64),
         log=np.zeros((int((pod[:, c.P_FIXED] == 0).sum()) + 1, c.LOG_COLUMNS), np.int64),
         work=np.zeros(c.WORK_COLUMNS, np.int64),
@@ -84,50 +58,15 @@ def compile_arena(snapshot: Snapshot, scope: Bools) -> Compiled:
     node[:, c.N_WORKED] = node[:, c.N_WORK]
     node[:, c.N_DRAINABLE] = counted & scope
     node[:, c.N_OPEN] = snapshot.node_usable & ~empty
-    return Compiled(arena, budgets_of, left, empty, scope)
+    return Compiled(arena, rules, empty)
 
 
-def _budget_left(snapshot: Snapshot, company: Company, budgets_of: list[list[int]]) -> Longs:
-    """[b] max_unavailable less terminating pods, or live ones that stay less min_available."""
-    kinds = len(company.spec)
-    live, going = snapshot.pod_live, snapshot.pod_live & snapshot.pod_terminating
-    per_kind = np.bincount(company.row[live], minlength=kinds), np.bincount(company.row[going], minlength=kinds)
-    left = np.zeros(len(snapshot.pdbs), np.int64)
-    for b, budget in enumerate(snapshot.pdbs):
-        covers = np.array([b in found for found in budgets_of], np.bool_)
-        bound, leaving = (int(counts[covers].sum()) for counts in per_kind)
-        if budget.max_unavailable is not None:
-            left[b] = budget.max_unavailable - leaving
-        else:
-            left[b] = bound - leaving - (budget.min_available or 0)
-    return left
-
-
-def _fixed(snapshot: Snapshot, company: Company, budgets_of: list[list[int]], left: Longs) -> Longs:
-    """[p] 0 for pods that may move, else the position in FIXED_WORDS of the first word that forbids it."""
-    lenders = np.zeros(len(snapshot.pod_name), np.bool_)
-    lenders[snapshot.pod_lender[snapshot.pod_live & (snapshot.pod_lender != UNKNOWN)]] = True
-    spent = np.array([any(left[b] <= 0 for b in found) for found in budgets_of], np.bool_)
-    rules = (
-        ("agent", snapshot.pod_agent),
-        ("terminating", snapshot.pod_terminating),
-        ("locked", snapshot.pod_locked),
-        ("never", snapshot.pod_move == MOVE_NEVER),
-        ("lender", lenders),
-        ("lent", _borrowing(snapshot)),
-        ("budget", spent[company.row] if len(spent) else np.zeros(0, np.bool_)),
-    )
-    fixed = np.zeros(len(snapshot.pod_name), np.int64)
-    for word, holds in reversed(rules):
-        fixed[holds] = FIXED_WORDS.index(word)
+def _fixed(snapshot: Snapshot) -> Longs:
+    """[p] 0 for pods that may move, else the position of the reason, or LENT."""
+    fixed = immovable(snapshot).astype(np.int64)
+    lent = borrowers(snapshot)
+    fixed[lent] = np.where(fixed[lent] == 0, c.LENT, fixed[lent])
     return fixed
-
-
-def _borrowing(snapshot: Snapshot) -> Bools:
-    """[p] Borrowers beside their lender: on that node both use the larger of the two together."""
-    lender = snapshot.pod_lender
-    beside = (lender != UNKNOWN) & snapshot.pod_live & snapshot.pod_live[lender]
-    return np.asarray(beside & (snapshot.pod_node == snapshot.pod_node[lender]))
 
 
 def _pod_table(snapshot: Snapshot, company: Company, fixed: Longs) -> Longs:
@@ -138,6 +77,9 @@ def _pod_table(snapshot: Snapshot, company: Company, fixed: Longs) -> Longs:
     table[:, c.P_FIXED], table[:, c.P_MOVED], table[:, c.P_STEADY] = fixed, 0, 1
     table[:, c.P_AGENT], table[:, c.P_IDENTITY] = snapshot.pod_agent, np.arange(pods)
     table[:, c.P_COMPANY], table[:, c.P_TRAITS] = company.row, company.traits[company.row] if pods else 0
+    table[:, c.P_DEVICE_MEMORY] = snapshot.pod_gpu_memory_mib
+    sliced = np.array([bool(spec.mig) for spec in snapshot.pod_specs], np.bool_)[snapshot.pod_spec]
+    table[sliced, c.P_GPUS] = 0  # slices are not GPUs
     table[:, c.P_NODE] = np.where(snapshot.pod_live, snapshot.pod_node, NONE)
     _require_topology(snapshot, table)
     _reduce_borrowers(snapshot, table)
@@ -145,35 +87,17 @@ def _pod_table(snapshot: Snapshot, company: Company, fixed: Longs) -> Longs:
 
 
 def _require_topology(snapshot: Snapshot, table: Longs) -> None:
-    """A pod whose gang must share a domain stays in the one where the gang stands now."""
-    gang_level = [gang.topology and gang.topology.required for gang in snapshot.gangs]
-    spec_level = [spec.topology and spec.topology.required for spec in snapshot.pod_specs]
-    if not any(gang_level) and not any(spec_level):
-        return
-    levels = {name: i for i, name in enumerate(snapshot.levels)}
-    for p in np.flatnonzero(snapshot.pod_live).tolist():
-        g = int(snapshot.pod_gang[p])
-        own = g == UNKNOWN or snapshot.gangs[g].topology is None
-        level = spec_level[snapshot.pod_spec[p]] if own else gang_level[g]
-        if not level:
-            continue
+    for p, homes in bound_domains(snapshot).items():
         table[p, c.P_TRAITS] |= c.TRAIT_TOPOLOGY
-        table[p, c.P_LEVEL] = max(levels.get(level, NONE), 0)
-        table[p, c.P_DOMAIN] = _domain(snapshot, p, g, levels[level]) if level in levels else NOWHERE
-
-
-def _domain(snapshot: Snapshot, p: int, gang: int, level: int) -> int:
-    if gang == UNKNOWN:
-        return NONE
-    members = snapshot.pod_live & (snapshot.pod_gang == gang)
-    homes = np.unique(snapshot.node_at_level[level, snapshot.pod_node[members]])
-    return int(homes[0]) if len(homes) == 1 and homes[0] != UNKNOWN else NOWHERE
+        held = [(level, domain) for level, domain in homes.items() if level != UNKNOWN]
+        for (level, domain), columns in zip(held, ((c.P_LEVEL, c.P_DOMAIN), (c.P_LEVEL_2, c.P_DOMAIN_2)), strict=False):
+            table[p, list(columns)] = level, domain
 
 
 def _reduce_borrowers(snapshot: Snapshot, table: Longs) -> None:
     """Leave of each borrower only what it adds to its node beyond the lender's request and the borrowers before it."""
     spare: dict[int, list[int]] = {}
-    for p in np.flatnonzero(_borrowing(snapshot)).tolist():
+    for p in borrowers(snapshot).tolist():
         lender = int(snapshot.pod_lender[p])
         rest = spare.setdefault(lender, [int(snapshot.pod_cpu_milli[lender]), int(snapshot.pod_gpus[lender])])
         cpu = min(rest[0], int(table[p, c.P_CPU]))
@@ -189,11 +113,24 @@ def _node_table(snapshot: Snapshot, pod: Longs) -> Longs:
     nodes = len(snapshot.node_name)
     table = np.zeros((nodes, c.NODE_COLUMNS), np.int64)
     table[:, c.N_CPU], table[:, c.N_MEMORY] = snapshot.node_cpu_milli, snapshot.node_memory_mib
-    table[:, c.N_SLOTS], table[:, c.N_DEVICES] = snapshot.node_max_pods, snapshot.node_allocatable
+    table[:, c.N_SLOTS], table[:, c.N_DEVICES] = snapshot.node_max_pods, snapshot.node_gpus
+    table[:, c.N_ROOM] = snapshot.node_allocatable
     table[:, c.N_MILLI] = snapshot.node_allocatable.astype(np.int64) * WHOLE_GPU_MILLI
     table[:, c.N_FIRST], table[:, c.N_SLICES] = NONE, NONE
+    known = snapshot.node_gpu_memory_mib
+    table[:, c.N_DEVICE_MEMORY] = np.where(known == ABSENT, UNLIMITED, known)
+    _note_devices(snapshot, table)
     _chain(pod, table)
     return table
+
+
+def _note_devices(snapshot: Snapshot, table: Longs) -> None:
+    """Broken devices by mask; where devices differ in memory, the smallest speaks for all of the node's."""
+    for n, devices in snapshot.node_devices.items():
+        broken = [device.index for device in devices if device.health == "failed" or device.mig]
+        table[n, c.N_BROKEN] = sum(1 << index for index in broken if index < MASKED)
+        own = [device.memory_mib for device in devices if device.memory_mib is not None]
+        table[n, c.N_DEVICE_MEMORY] = min([int(table[n, c.N_DEVICE_MEMORY]), *own])
 
 
 def _chain(pod: Longs, node: Longs) -> None:

@@ -7,7 +7,6 @@ from scheduler.consolidation.columns import (
     N_ATTRACTED,
     N_CLASS,
     N_CPU,
-    N_DEVICES,
     N_DRAINABLE,
     N_FIRST,
     N_GPUS,
@@ -15,6 +14,7 @@ from scheduler.consolidation.columns import (
     N_MILLI,
     N_OPEN,
     N_PINNED,
+    N_ROOM,
     N_WORK,
     NONE,
     P_AGENT,
@@ -67,7 +67,7 @@ def shortfall(a: Arena, p: int, t: int) -> int:
     if a.node[t, N_OPEN] == 0 or a.node[t, N_ATTRACTED] > 0 or a.node[t, N_WORK] <= a.node[t, N_PINNED]:
         return NONE
     gpus, milli = a.pod[p, P_GPUS], a.pod[p, P_MILLI]
-    if a.node[t, N_DEVICES] < gpus or a.node[t, N_GPUS] < 0 or not a.eligible[a.pod[p, P_CLASS], a.node[t, N_CLASS]]:
+    if a.node[t, N_ROOM] < gpus or a.node[t, N_GPUS] < 0 or not a.eligible[a.pod[p, P_CLASS], a.node[t, N_CLASS]]:
         return NONE
     stays = a.node[t, N_DRAINABLE] == 0 or a.node[t, N_PINNED] > 0
     lacking = max(0, gpus * milli - a.node[t, N_MILLI])

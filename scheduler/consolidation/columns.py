@@ -23,27 +23,34 @@ N_FIRST = 7  # first pod of the node's list
 N_WORK = 8  # pods other than agents
 N_PINNED = 9  # those of them that cannot leave in this plan
 N_FLOATING = 10  # pods whose place on the devices is computed: shares and listed devices
-N_DEVICES = 11  # devices that pods may use
+N_DEVICES = 11  # physical devices
 N_ATTRACTED = 12  # pods that came because of affinity: nobody whom they like may leave any more
 N_SLICES = 13  # row of the slice table, NONE without slices
 N_DRAINABLE = 14  # 1: counted as empty once it has no work left, and in the scope of the plan
 N_WORKED = 15  # pods other than agents at the start
-NODE_COLUMNS = 16
+N_ROOM = 16  # devices that may be touched: what the node allocates
+N_BROKEN = 17  # bit mask of devices that are no whole GPUs
+N_DEVICE_MEMORY = 18  # of each device; very large where unknown
+NODE_COLUMNS = 19
 
 # Pod columns.
 P_CPU, P_MEMORY, P_GPUS, P_MILLI = 0, 1, 2, 3
 P_CLASS = 4  # column of the eligibility matrix
 P_TRAITS = 5  # the flags below
 P_NODE, P_NEXT, P_PREVIOUS = 6, 7, 8
-P_FIXED = 9  # 0: may move; else the position of the word that forbids it
+P_FIXED = 9  # 0: may move; else its position in ``reasons.IMMOVABLE``, or LENT
 P_MOVED = 10  # 1: has moved in this plan
 P_LEVEL, P_DOMAIN = 11, 12  # required topology: the level, and the domain there (NONE: any that is known)
+P_LEVEL_2, P_DOMAIN_2 = 19, 20  # the same for a second level: a pod's own wish beside its gang's
 P_COMPANY = 13  # row of the company lists: ports, affinity, slices
 P_LISTED = 14  # row of the listed devices, NONE without; they bind until the pod moves
 P_STEADY = 15  # 1: neither arrives nor leaves in the wave at hand
 P_AGENT = 16
 P_IDENTITY = 17  # order of the pods by name; a second copy has that of the first
-POD_COLUMNS = 18
+P_DEVICE_MEMORY = 18  # asked for on each device
+POD_COLUMNS = 21
+
+LENT = 100  # borrowers beside their lender: they may move, but the node stays, and their room is the lender's
 
 TRAIT_PORTS, TRAIT_REFUSAL, TRAIT_AFFINITY, TRAIT_TOPOLOGY, TRAIT_SLICES = 1, 2, 4, 8, 16
 
@@ -73,6 +80,8 @@ class Arena(NamedTuple):
     listed: Longs
     slices: Longs  # [slice nodes, profiles] free slices
     rest: Longs  # scratch: thousandths left per device
+    memory: Longs  # scratch: memory left per device
+    touched: Longs  # scratch: 1 where a pod lies on the device
     shares: Longs  # scratch: pods that share devices
     log: Longs  # [moves, LOG_COLUMNS]
     work: Longs  # [WORK_COLUMNS]

@@ -1,9 +1,9 @@
-"""Who may stand with whom: ports, affinity, slices and budgets of pods, as lists per kind of pod.
+"""Who may stand with whom: ports, affinity and slices of pods, as lists per kind of pod.
 
 Pods of one spec and namespace share a row, so the lists stay short whatever the number of pods.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,21 +52,6 @@ def company_of(snapshot: Snapshot) -> Company:
         traits=np.array([_traits(pod, ns, refused) for pod, ns in kinds], np.int64),
         profiles=profiles,
     )
-
-
-def covered(company: Company, snapshot: Snapshot, cluster_of_budget: Sequence[str]) -> list[list[int]]:
-    """[k] The disruption budgets that cover pods of each kind, of the one cluster of the snapshot."""
-    by_term: dict[Term, list[int]] = {}
-    space = {name: i for i, name in enumerate(snapshot.namespaces)}
-    for b, budget in enumerate(snapshot.pdbs):
-        if budget.namespace in space and budget.cluster in cluster_of_budget:
-            by_term.setdefault((space[budget.namespace], budget.selector), []).append(b)
-    if not by_term:
-        return [[] for _ in company.spec]
-    return [
-        [b for term in _labels(snapshot.pod_specs[s]) for b in by_term.get((ns, term), ())]
-        for s, ns in zip(company.spec.tolist(), company.namespace.tolist(), strict=True)
-    ]
 
 
 def _number(terms: Iterable[Term]) -> dict[Term, int]:

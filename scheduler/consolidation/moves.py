@@ -1,5 +1,8 @@
 """Moves on the tables, their log, and how to take them back."""
 
+from collections.abc import Callable
+
+from scheduler.consolidation import columns
 from scheduler.consolidation.columns import (
     L_CHAIN,
     L_DEPTH,
@@ -13,7 +16,7 @@ from scheduler.consolidation.columns import (
     W_MOVES,
     Arena,
 )
-from scheduler.consolidation.kernel import kernel
+from scheduler.consolidation.kernel import edition, entry, kernel
 from scheduler.consolidation.room import place, remove
 
 
@@ -32,10 +35,34 @@ def move(a: Arena, p: int, t: int, depth: int, parent: int) -> None:
 @kernel
 def undo(a: Arena, mark: int) -> None:
     """Take back all moves from row ``mark`` of the log on."""
-    while a.work[W_MOVES] > mark:
-        row = a.work[W_MOVES] - 1
-        a.work[W_MOVES] = row
+    unwind(a, a.work[W_MOVES], mark)
+    a.work[W_MOVES] = mark
+
+
+@kernel
+def unwind(a: Arena, last: int, first: int) -> None:
+    """Put the pods of rows ``first`` to ``last`` of the log back, latest first; the log stays."""
+    for row in range(last - 1, first - 1, -1):
         p = a.log[row, L_POD]
         remove(a, p)
         a.pod[p, P_MOVED] = 0
         place(a, p, a.log[row, L_SOURCE])
+
+
+def _travel_entry(stamp: int) -> Callable[[Arena, int, int], None]:
+    @entry
+    def travel(a: Arena, moves: int, forward: int) -> None:
+        """Make (``forward`` 1) or take back (0) the first ``moves`` rows of the log."""
+        if forward == 0 and stamp >= 0:
+            unwind(a, moves, 0)
+            return
+        for row in range(moves):
+            p = a.log[row, L_POD]
+            remove(a, p)
+            a.pod[p, P_MOVED] = 1
+            place(a, p, a.log[row, L_TARGET])
+
+    return travel
+
+
+travel = _travel_entry(edition(vars(columns)))

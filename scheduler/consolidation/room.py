@@ -3,14 +3,14 @@
 The same rules as ``cluster.layout`` and ``cluster.feasibility``, on the tables of ``columns``.
 """
 
-import numpy as np
-
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.consolidation.columns import (
     CARRIES,
     N_ATTRACTED,
+    N_BROKEN,
     N_CLASS,
     N_CPU,
+    N_DEVICE_MEMORY,
     N_DEVICES,
     N_FIRST,
     N_FLOATING,
@@ -18,6 +18,7 @@ from scheduler.consolidation.columns import (
     N_MEMORY,
     N_MILLI,
     N_PINNED,
+    N_ROOM,
     N_SLICES,
     N_SLOTS,
     N_WORK,
@@ -26,11 +27,14 @@ from scheduler.consolidation.columns import (
     P_CLASS,
     P_COMPANY,
     P_CPU,
+    P_DEVICE_MEMORY,
     P_DOMAIN,
+    P_DOMAIN_2,
     P_FIXED,
     P_GPUS,
     P_IDENTITY,
     P_LEVEL,
+    P_LEVEL_2,
     P_LISTED,
     P_MEMORY,
     P_MILLI,
@@ -54,6 +58,8 @@ from scheduler.consolidation.columns import (
 )
 from scheduler.consolidation.kernel import kernel
 
+MASKED = 62  # devices of a node whose health the bit mask can say
+
 
 @kernel
 def floats(a: Arena, p: int) -> bool:
@@ -63,13 +69,35 @@ def floats(a: Arena, p: int) -> bool:
 
 
 @kernel
-def bind_listed(a: Arena, p: int, devices: int) -> bool:
+def usable(a: Arena, t: int, device: int) -> bool:
+    """Whether the device is healthy and not cut into slices; the mask covers the first MASKED devices."""
+    return device >= MASKED or (a.node[t, N_BROKEN] >> device) & 1 == 0
+
+
+@kernel
+def bind_listed(a: Arena, p: int, t: int) -> int:
+    """Lay the pod on the devices it lists; returns how many it touches first, NONE where one of them is overfull."""
+    opened = 0
     for i in range(a.listed_start[a.pod[p, P_LISTED]], a.listed_start[a.pod[p, P_LISTED] + 1]):
         device = a.listed[i]
-        if device >= devices or a.rest[device] < a.pod[p, P_MILLI]:
-            return False
+        opened += a.touched[device] == 0 and usable(a, t, device)
+        a.touched[device] = 1
         a.rest[device] -= a.pod[p, P_MILLI]
-    return True
+        a.memory[device] -= a.pod[p, P_DEVICE_MEMORY]
+        if a.rest[device] < 0 or a.memory[device] < 0:
+            return NONE
+    return opened
+
+
+@kernel
+def open_whole(a: Arena, t: int, wanted: int) -> int:
+    """Take the first untouched devices for whole GPUs; returns how many were still missing."""
+    for device in range(a.node[t, N_DEVICES]):
+        if wanted > 0 and a.touched[device] == 0 and usable(a, t, device):
+            a.touched[device] = 1
+            a.rest[device] = 0
+            wanted -= 1
+    return wanted
 
 
 @kernel
@@ -89,17 +117,26 @@ def queue_share(a: Arena, p: int, queued: int) -> int:
 
 
 @kernel
-def place_shares(a: Arena, queued: int, devices: int) -> bool:
+def place_shares(a: Arena, t: int, queued: int, room: int) -> int:
+    """First fit in the queue's order on at most ``room`` more devices; returns the room left, NONE without a place."""
     for i in range(queued):
         p = a.shares[i]
         wanted = a.pod[p, P_GPUS]
-        for device in range(devices):
-            if wanted > 0 and a.rest[device] >= a.pod[p, P_MILLI]:
+        for device in range(a.node[t, N_DEVICES]):
+            if wanted == 0:
+                break
+            opens = a.touched[device] == 0
+            if (opens and room == 0) or a.rest[device] < a.pod[p, P_MILLI] or not usable(a, t, device):
+                continue
+            if a.memory[device] >= a.pod[p, P_DEVICE_MEMORY]:
                 a.rest[device] -= a.pod[p, P_MILLI]
+                a.memory[device] -= a.pod[p, P_DEVICE_MEMORY]
+                a.touched[device] = 1
+                room -= opens
                 wanted -= 1
         if wanted > 0:
-            return False
-    return True
+            return NONE
+    return room
 
 
 @kernel
@@ -107,24 +144,25 @@ def lay_out(a: Arena, t: int, extra: int) -> int:
     """Untouched devices of node ``t`` with its pods and ``extra`` (NONE: nobody) on it, NONE where they do not fit."""
     devices = a.node[t, N_DEVICES]
     a.rest[:devices] = WHOLE_GPU_MILLI
-    whole, queued = 0, 0
+    a.memory[:devices] = a.node[t, N_DEVICE_MEMORY]
+    a.touched[:devices] = 0
+    whole, queued, room = 0, 0, a.node[t, N_ROOM]
     p = a.node[t, N_FIRST] if extra == NONE else extra
     while p != NONE:
         if p != extra and a.pod[p, P_LISTED] != NONE and a.pod[p, P_MOVED] == 0:
-            if not bind_listed(a, p, devices):
+            opened = bind_listed(a, p, t)
+            if opened == NONE:
                 return NONE
+            room -= opened
         elif a.pod[p, P_GPUS] > 0 and a.pod[p, P_MILLI] == WHOLE_GPU_MILLI:
             whole += a.pod[p, P_GPUS]
         elif a.pod[p, P_GPUS] > 0:
             queued = queue_share(a, p, queued)
         p = a.node[t, N_FIRST] if p == extra else a.pod[p, P_NEXT]
-    for device in range(devices):
-        if whole > 0 and a.rest[device] == WHOLE_GPU_MILLI:
-            a.rest[device] = 0
-            whole -= 1
-    if whole > 0 or not place_shares(a, queued, devices):
+    room -= whole
+    if room < 0 or (whole > 0 and open_whole(a, t, whole) > 0):
         return NONE
-    return np.sum(a.rest[:devices] == WHOLE_GPU_MILLI)
+    return place_shares(a, t, queued, room)
 
 
 @kernel
@@ -193,13 +231,22 @@ def slices_fit(a: Arena, p: int, t: int) -> bool:
 
 
 @kernel
+def at_home(a: Arena, p: int, t: int) -> bool:
+    """Whether the node lies in the domains that hold the pod; an unknown domain is none."""
+    for level, wanted in ((a.pod[p, P_LEVEL], a.pod[p, P_DOMAIN]), (a.pod[p, P_LEVEL_2], a.pod[p, P_DOMAIN_2])):
+        if level != NONE:
+            domain = a.at_level[level, t]
+            if domain == NONE or (wanted != NONE and wanted != domain):
+                return False
+    return True
+
+
+@kernel
 def company_fits(a: Arena, p: int, t: int) -> bool:
     """Whether ports, affinity, topology and slices allow the pod on the node."""
     traits = a.pod[p, P_TRAITS]
-    if traits & TRAIT_TOPOLOGY:
-        domain = a.at_level[a.pod[p, P_LEVEL], t]
-        if domain == NONE or (a.pod[p, P_DOMAIN] != NONE and a.pod[p, P_DOMAIN] != domain):
-            return False
+    if traits & TRAIT_TOPOLOGY and not at_home(a, p, t):
+        return False
     if traits & TRAIT_SLICES and not slices_fit(a, p, t):
         return False
     if traits & (TRAIT_PORTS | TRAIT_REFUSAL):

@@ -1,0 +1,60 @@
+"""What a caller may ask of the planner."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+MAX_DEPTH = 3
+MAX_ROUNDS = 5
+
+
+class ParamError(ValueError):
+    """A parameter outside its range; ``field`` names it."""
+
+    def __init__(self, field: str, value: object, reason: str) -> None:
+        self.field, self.value, self.reason = field, value, reason
+        super().__init__(f"{field}: {reason} (got {value!r})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Raises ``ParamError`` for the first field out of range."""
+
+    depth: int = 3  # levels of pods that may make room for others; 0: none
+    rounds: int = 5  # at most; each with a new partition
+    partition: int = 500  # nodes that are solved together
+    max_moves: int | None = None
+    seconds: float | None = None  # a safety net only: a plan that it cut says so
+    models: tuple[str, ...] = ()  # empty only nodes of these GPU models; none: all
+
+    def __post_init__(self) -> None:
+        _within("depth", self.depth, 0, MAX_DEPTH)
+        _within("rounds", self.rounds, 1, MAX_ROUNDS)
+        _within("partition", self.partition, 2, 1_000_000)
+        if self.max_moves is not None:
+            _within("max_moves", self.max_moves, 0, 10_000_000)
+        if self.seconds is not None and not 0 < self.seconds <= 86_400:
+            raise ParamError("seconds", self.seconds, "must be above 0 and at most 86400")
+
+    def as_json(self) -> dict[str, int | float | str | None]:
+        """Flat values for the plan; models joined by a comma."""
+        return {**asdict(self), "models": ",".join(self.models)}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where the planner stands; rounds and partitions count from 1."""
+
+    round: int
+    rounds: int
+    partition: int
+    partitions: int
+    emptied: int  # net so far
+    moves: int
+
+
+Report = Callable[[Progress], bool]  # False: stop and return the valid plan so far
+
+
+def _within(field: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ParamError(field, value, f"must be a whole number from {low} to {high}")
