@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from console.connectors.changes import Identity
 from console.connectors.world import World
 from scheduler.cluster.build import build
-from scheduler.cluster.occupancy import occupancy
+from scheduler.cluster.feasibility import blocking_reason, eligibility
 from scheduler.cluster.records import Document, NodeRecord, PodRecord
 from scheduler.cluster.snapshot import Snapshot
 
@@ -13,32 +13,27 @@ INSTANT = "2026-01-01T00:00:00Z"  # a document needs one; nothing here depends o
 
 
 def shortage(world: World, node: Identity, pod: PodRecord) -> str | None:
-    """What ``pod`` lacks on ``node``, None where it fits beside the pods that live there."""
+    """The reason word for which ``node`` does not take ``pod``, None where it does."""
     record = world.nodes.get(node)
-    if record is None or not record.ready or record.cordoned:
-        return "the node takes no pods"
+    if record is None:
+        return "no such node"
     residents = world.residents(node)
-    with_it = _alone(record, [*residents, replace(pod, node=record.name)])
-    if record.max_pods is not None and len(residents) >= record.max_pods:
-        return "pods"
-    return _lacking(_alone(record, residents), with_it)
+    alone = _alone(record, residents, replace(pod, node=None, devices=[], lent_by=None))
+    mine = next(p for p, name in enumerate(alone.pod_name) if name == pod.name and alone.pod_node[p] < 0)
+    word = eligibility(alone).reason(mine, 0)
+    if word:
+        return word
+    block = blocking_reason(alone, mine, 0, [p for p in range(len(alone.pod_name)) if alone.pod_live[p]])
+    return None if block is None else block.reason
 
 
-def _alone(node: NodeRecord, pods: list[PodRecord]) -> Snapshot:
-    """The node and its pods as a cluster of their own."""
-    there = {f"{pod.namespace}/{pod.name}" for pod in pods}
-    loose = [
-        replace(pod, gang=None, lent_by=pod.lent_by if pod.lent_by in there else None, tenant=None) for pod in pods
-    ]
-    return build(Document(taken_at=INSTANT, nodes=[replace(node, domain=None, asw=None)], pods=loose))
+def _alone(node: NodeRecord, residents: list[PodRecord], newcomer: PodRecord) -> Snapshot:
+    """The node, its pods and the one that wants to come as a cluster of their own."""
+    there = {f"{pod.namespace}/{pod.name}" for pod in residents}
+    pods = [_loose(pod, there) for pod in [*residents, newcomer]]
+    return build(Document(taken_at=INSTANT, nodes=[replace(node, domain=None, asw=None)], pods=pods))
 
 
-def _lacking(before: Snapshot, after: Snapshot) -> str | None:
-    used, was = occupancy(after), occupancy(before)
-    if used.used_cpu_milli[0] > after.node_cpu_milli[0]:
-        return "CPU"
-    if used.used_memory_mib[0] > after.node_memory_mib[0]:
-        return "memory"
-    if used.over_committed_milli[0] > was.over_committed_milli[0]:
-        return "GPUs"
-    return None
+def _loose(pod: PodRecord, there: set[str]) -> PodRecord:
+    """Without the ties to things that are not part of this one node."""
+    return replace(pod, gang=None, topology=None, lent_by=pod.lent_by if pod.lent_by in there else None)

@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 import msgspec
 from django.db import transaction
 from django.utils import timezone
+from msgspec.structs import replace
 
 from console.connectors import changes as facts
 from console.connectors import documents
@@ -94,6 +95,7 @@ class SimulatedConnector:
 def establish(name: str, document: Document, *, seed: int, tide: Tide, clock: Clock = timezone.now) -> str:
     """A new simulated cluster that starts as ``document`` (checked by ``cluster.build`` before); returns its uid."""
     now = clock()
+    document = _with_uids(document)
     largest = max((pod.started_s or 0 for pod in document.pods), default=0)
     began_s = document.now_s if document.now_s is not None else largest
     row = SimulatedCluster.objects.create(
@@ -106,6 +108,12 @@ def establish(name: str, document: Document, *, seed: int, tide: Tide, clock: Cl
         began_at=now,
     )
     return str(row.uid)
+
+
+def _with_uids(document: Document) -> Document:
+    """A cluster knows its pods apart even where two have had one name; a file may not say."""
+    pods = [pod if pod.uid else replace(pod, uid=f"u-{number:07x}") for number, pod in enumerate(document.pods)]
+    return replace(document, pods=pods)
 
 
 def abandon(uid: str) -> None:

@@ -154,14 +154,24 @@ def _end_one(moment: _Moment) -> None:
 
 
 def _arrive(moment: _Moment) -> None:
-    """A new pod in the likeness of an old one: where another has just ended or, for strays, anywhere with room."""
-    stray = moment.chance.random() < moment.tide.stray
-    model = _draw_pod(moment, lambda pod: True, strays=True)
-    if model is None:
-        return
-    pod = _likeness(moment, model)
-    for node in _places(moment, model, stray):
-        if shortage(moment.world, node, pod) is None:
+    """A new pod in the likeness of an old one.
+
+    Most work comes back to where it left, so that what a plan counts on lasts for a while; strays go anywhere.
+    """
+    if moment.chance.random() >= moment.tide.stray and moment.world.ended:
+        model: PodRecord | None = moment.chance.choice(moment.world.ended)
+        nodes = [(model.cluster, model.node or "")] if model is not None else []
+    else:
+        model = _draw_pod(moment, lambda pod: True, strays=True)
+        nodes = [moment.chance.choice(moment.world.order) for _ in range(TRIES)]
+    if model is not None:
+        _place(moment, _likeness(moment, model), nodes)
+
+
+def _place(moment: _Moment, pod: PodRecord, nodes: list[Identity]) -> None:
+    """On the first ready node with room, else it waits."""
+    for node in nodes:
+        if node[0] == pod.cluster and shortage(moment.world, node, pod) is None:
             moment.do(Arrived(pod=replace(pod, node=node[1], phase="Running", started_s=moment.second)))
             return
     if len(moment.world.pending) < MAX_PENDING:
@@ -177,15 +187,6 @@ def _likeness(moment: _Moment, model: PodRecord) -> PodRecord:
         gang=None, standby=False, standby_until_s=None, terminating=False, deleted_at_s=None, started_s=None,
         checkpoint_s=None, locked=locked, locked_by="owner" if locked else None, lock_reason=None, locked_until_s=None,
     )  # fmt: skip
-
-
-def _places(moment: _Moment, model: PodRecord, stray: bool) -> list[Identity]:
-    """Nodes to try.  Most work comes back to where it left, so that what a plan counts on lasts for a while."""
-    if stray:
-        drawn = [moment.chance.choice(moment.world.order) for _ in range(TRIES)]
-    else:
-        drawn = list(moment.world.openings)[-TRIES:]
-    return [node for node in drawn if node[0] == model.cluster]
 
 
 def _draw_pod(moment: _Moment, wanted: Callable[[PodRecord], bool], strays: bool = False) -> PodRecord | None:

@@ -39,7 +39,7 @@ class World:
     pending: dict[Identity, None] = field(default_factory=dict)
     agenda: Agenda = field(default_factory=list)
     order: list[Identity] = field(default_factory=list)  # nodes, to draw from
-    openings: deque[Identity] = field(default_factory=lambda: deque(maxlen=32))  # where pods ended last
+    ended: deque[PodRecord] = field(default_factory=lambda: deque(maxlen=32))  # bound pods that ended last
 
     def apply(self, changes: list[Change]) -> None:
         for change in changes:
@@ -101,7 +101,7 @@ class World:
             return
         self._unlink(pod)
         if pod.node is not None and (pod.cluster, pod.node) in self.nodes:
-            self.openings.append((pod.cluster, pod.node))
+            self.ended.append(pod)
 
     def _link(self, pod: PodRecord) -> None:
         key = identity(pod)

@@ -19,6 +19,7 @@ __all__ = [
     "UNKNOWN",
     "GoneError",
     "Occupancy",
+    "Recent",
     "Snapshot",
     "load",
     "occupancy_of",
@@ -32,7 +33,7 @@ class GoneError(LookupError):
     """The snapshot is not kept, or no longer."""
 
 
-class _Recent[Value]:
+class Recent[Value]:
     """The last few values by digest, shared by the threads of a process."""
 
     def __init__(self) -> None:
@@ -53,8 +54,8 @@ class _Recent[Value]:
             self._values.clear()
 
 
-_snapshots: _Recent[Snapshot] = _Recent()
-_occupancies: _Recent[Occupancy] = _Recent()
+_snapshots: Recent[Snapshot] = Recent()
+_occupancies: Recent[Occupancy] = Recent()
 
 
 def store(snapshot: Snapshot) -> str:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -23,6 +24,7 @@ MAGIC_NODES, MAGIC_GPUS = b"SLM1", b"SLG1"
 FULL, DELTA = 0, 1
 _HEADER = struct.Struct("<4sIIBBH")  # magic, revision, cells, kind, columns, reserved: 16 bytes
 ASW_LEVEL = "asw"
+LAST = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +47,20 @@ def asw_of_nodes(snapshot: Snapshot) -> NDArray[np.int32]:
 
 def layout_of(snapshot: Snapshot) -> CellLayout:
     asw = asw_of_nodes(snapshot)
-    last = np.iinfo(np.int64).max
-    by_name = np.argsort(np.argsort(np.array([*snapshot.domain_name, ""], dtype=object)[:-1]))
-    asw_rank = np.where(asw == UNKNOWN, last, by_name[asw] if len(by_name) else last)
-    model_rank = np.where(snapshot.node_model == UNKNOWN, last, snapshot.node_model)
+    asw_rank = np.where(asw == UNKNOWN, LAST, _ranks(snapshot.domain_name)[asw])
+    model_rank = np.where(snapshot.node_model == UNKNOWN, LAST, snapshot.node_model)
     order = np.lexsort((asw_rank, model_rank, snapshot.node_cluster))
     groups = _groups(snapshot, order, asw)
     names = "\n".join(_one_line(snapshot.node_name[node]) for node in order).encode()
     digest = hashlib.sha256(json.dumps(groups).encode() + b"\0" + names).hexdigest()
     return CellLayout(order, groups, names, digest)
+
+
+def _ranks(names: Sequence[str]) -> NDArray[np.int64]:
+    """[d + 1] each name's place among all in order; one more for rows that have none."""
+    ranks = np.zeros(len(names) + 1, dtype=np.int64)
+    ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    return ranks
 
 
 def _one_line(name: str) -> str:

@@ -16,8 +16,9 @@ from console.inventory.services.loading import files_of
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.records import WHOLE_GPU_MILLI, Document
 from scheduler.cluster.snapshot import UNKNOWN, Snapshot
-from scheduler.fragmentation.measures import WHY, gpu_states, node_measures
-from scheduler.fragmentation.report import as_detail, report
+from scheduler.fragmentation.devices import gpu_states
+from scheduler.fragmentation.measures import WHY, node_measures
+from scheduler.fragmentation.report import Report, as_detail, report
 from scheduler.worlds.generate import generate
 from scheduler.worlds.openb import read_openb
 from scheduler.worlds.tables import read_node_table, read_tables
@@ -44,7 +45,7 @@ def encode(snapshot: Snapshot) -> Encoded:
         "stranded_gpus": np.minimum(found.stranded_gpus, MOST_BYTE).astype(np.uint8),
         "cause": why,
     }
-    return Encoded(np.stack([columns[name] for name in STORED]), gpu_states(snapshot).state)
+    return Encoded(np.stack([columns[name] for name in STORED]), gpu_states(snapshot).states)
 
 
 def measure(observation_id: int) -> None:
@@ -55,16 +56,16 @@ def measure(observation_id: int) -> None:
     if snapshot is None:
         return
     began = time.monotonic()
-    detail = as_detail(report(snapshot))
+    found = report(snapshot)
     seconds = time.monotonic() - began
-    services.store_measurement(observation_id, headline(snapshot, detail), detail, seconds)
+    services.store_measurement(observation_id, headline(snapshot, found), as_detail(found), seconds)
 
 
-def headline(snapshot: Snapshot, detail: dict[str, Any]) -> dict[str, Any]:
+def headline(snapshot: Snapshot, found: Report) -> dict[str, Any]:
     """The totals of a report with what only the snapshot knows: who sleeps, what is lent, who waits.  Whole GPUs."""
     asks = snapshot.pod_gpus.astype(np.int64) * snapshot.pod_gpu_milli
     live = snapshot.pod_live
-    totals = detail["totals"]
+    totals = as_detail(found)["totals"]
     return {
         **totals,
         "allocated_gpus": totals["allocated_hp"] + totals["allocated_lp"] + totals["standby"],
@@ -75,8 +76,9 @@ def headline(snapshot: Snapshot, detail: dict[str, Any]) -> dict[str, Any]:
         "models": len(snapshot.models),
         "pending_pods": int((snapshot.pod_node == UNKNOWN).sum()),
         "unlabelled_nodes": int((snapshot.node_domain == UNKNOWN).sum()),
-        "slack_nodes": sum(pool["slack_nodes"] for pool in detail["pools"]),
-        "empty_nodes": sum(pool["empty_nodes"] for pool in detail["pools"]),
+        "stranded": int(found.measures.stranded_gpus.sum()),
+        "slack_nodes": sum(pool.slack_nodes for pool in found.pools),
+        "empty_nodes": sum(pool.empty_nodes for pool in found.pools),
     }
 
 

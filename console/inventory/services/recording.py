@@ -13,7 +13,7 @@ from console.inventory.cells import Cells, layout_of, pack_columns, unpack_colum
 from console.inventory.choices import MEASURES, STORED, SourceState
 from console.inventory.models import Counter, FleetLayout, Layout, Observation, Source
 from console.live.services import publish
-from scheduler.cluster.snapshot import ORPHAN, Snapshot
+from scheduler.cluster.snapshot import ORPHAN, UNKNOWN, Snapshot
 
 TOPIC = "fleet"
 KEPT_WARNINGS = 200
@@ -83,8 +83,9 @@ def _counts(snapshot: Snapshot) -> dict[str, Any]:
         "nodes": len(snapshot.node_name),
         "pods": len(snapshot.pod_name),
         "live_pods": int(snapshot.pod_live.sum()),
-        "pending_pods": int((snapshot.pod_node == -1).sum()),
+        "pending_pods": int((snapshot.pod_node == UNKNOWN).sum()),
         "orphans": int((snapshot.pod_node == ORPHAN).sum()),
+        "unlabelled": int((snapshot.node_domain == UNKNOWN).sum()),
         "gpus": int(snapshot.node_gpus.sum()),
         "clusters": [cluster.name for cluster in snapshot.clusters],
     }

@@ -1,0 +1,59 @@
+"""Everything that reads.  ``viewer`` comes first; rows are frozen dataclasses, shared by pages and API."""
+
+from console.inventory.selectors.maps import (
+    UnknownRevisionError,
+    gpu_map,
+    layout_json,
+    layout_names,
+    newest_map_revision,
+    node_map,
+)
+from console.inventory.selectors.nodes import NodeRow, node_card, node_csv, node_rows
+from console.inventory.selectors.overview import fleet_headline, fleet_layout
+from console.inventory.selectors.pods import PodRow, pod_card, pod_csv, pod_rows
+from console.inventory.selectors.pools import pool_choices, shape_totals, waterfall, what_fits
+from console.inventory.selectors.series import standby_series, usage_of_day
+from console.inventory.selectors.sources import (
+    last_error_of,
+    observation_rows,
+    source_exists,
+    source_for,
+    source_states,
+    upload_for,
+)
+from console.inventory.selectors.viewing import FilterChoices, Filters, NotThereError, filter_choices
+
+__all__ = [
+    "FilterChoices",
+    "Filters",
+    "NodeRow",
+    "NotThereError",
+    "PodRow",
+    "UnknownRevisionError",
+    "filter_choices",
+    "fleet_headline",
+    "fleet_layout",
+    "gpu_map",
+    "last_error_of",
+    "layout_json",
+    "layout_names",
+    "newest_map_revision",
+    "node_card",
+    "node_csv",
+    "node_map",
+    "node_rows",
+    "observation_rows",
+    "pod_card",
+    "pod_csv",
+    "pod_rows",
+    "pool_choices",
+    "shape_totals",
+    "source_exists",
+    "source_for",
+    "source_states",
+    "standby_series",
+    "upload_for",
+    "usage_of_day",
+    "waterfall",
+    "what_fits",
+]

@@ -1,0 +1,242 @@
+"""Nodes as rows: the table, the card of one, the export."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from console.inventory.archive import ABSENT, NO_LIMIT, UNKNOWN
+from console.inventory.cells import asw_of_nodes
+from console.inventory.choices import CAUSES, HEALTH_BY_CODE
+from console.inventory.selectors.paging import Page, cut, parse_cursor
+from console.inventory.selectors.pods import PodRow, rows_of_pods
+from console.inventory.selectors.viewing import (
+    Filters,
+    Mask,
+    NotThereError,
+    Reading,
+    mask_of_scope,
+    members,
+    node_mask,
+    readings,
+    visible_nodes,
+)
+from console.tenancy.selectors import tenant_scope
+
+STATES = ("none", "empty", "slack", "full")
+SORTS = ("name", "cluster", "model", "asw", "gpus", "free", "stranded", "pods", "health")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """One node.  GPUs whole, ``_milli`` in thousandths, memory in MiB.
+
+    What is in use is None for a tenant's viewer, who gets ``own_gpu_milli`` and the anonymous ``others_gpu_milli``.
+    """
+
+    source: str
+    cluster: str
+    name: str
+    gpu_model: str | None
+    asw: str | None
+    health: str
+    state: str
+    gpus: int
+    allocatable_gpus: int
+    free_gpus: int
+    stranded_gpus: int
+    cause: str | None
+    own_gpu_milli: int
+    others_gpu_milli: int
+    over_committed_milli: int
+    pods: int | None
+    cpu_milli: int
+    used_cpu_milli: int | None
+    memory_mib: int
+    used_memory_mib: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCard:
+    """The page of one node."""
+
+    row: NodeRow
+    zone: str | None
+    max_pods: int | None
+    power_watts: int | None
+    labels: tuple[tuple[str, str], ...]
+    taints: tuple[str, ...]
+    devices: tuple["DeviceRow", ...]
+    pods: tuple[PodRow, ...]
+    others: int | None  # pods of other tenants are not even counted: None for a tenant's viewer
+    observed_at: datetime
+    period_s: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    index: int
+    uuid: str | None
+    health: str
+    memory_mib: int | None
+    mig: str
+
+
+def node_rows(viewer: Any, filters: Filters, *, sort: str = "name", cursor: str = "", size: int = 50) -> Page[NodeRow]:
+    """A page of nodes; ``sort`` is one of SORTS, with "-" in front for descending.  Raises ``BadCursorError``."""
+    revision, start = parse_cursor(cursor)
+    found, revision = _matching(viewer, filters, revision)
+    total = sum(len(nodes) for _, nodes in found)
+    order = _order(found, sort)[start : start + size]
+    scope = tenant_scope(viewer)
+    rows = [_row(reading, node, scope) for reading, node in order]
+    return cut(rows, total, start, revision, size)
+
+
+def node_csv(viewer: Any, filters: Filters, *, sort: str = "name") -> Iterator[NodeRow]:
+    """All rows of the table, one by one."""
+    found, _ = _matching(viewer, filters, None)
+    scope = tenant_scope(viewer)
+    return (_row(reading, node, scope) for reading, node in _order(found, sort))
+
+
+def node_card(viewer: Any, cluster: str, node: str, *, source: str = "") -> NodeCard:
+    """One node with its pods.  Raises ``NotThereError``, also for nodes that carry nothing of a tenant's viewer.
+
+    Where several sources have such a node, the first by name is shown unless ``source`` says which.
+    """
+    scope = tenant_scope(viewer)
+    for reading in readings(Filters(source=source, cluster=cluster)):
+        index = _find(reading, cluster, node)
+        if index is not None and visible_nodes(reading.snapshot, scope)[index]:
+            return _card(reading, index, scope)
+    raise NotThereError("no such node")
+
+
+def _find(reading: Reading, cluster: str, node: str) -> int | None:
+    snapshot = reading.snapshot
+    for index, name in enumerate(snapshot.node_name):
+        if name == node and snapshot.clusters[snapshot.node_cluster[index]].name == cluster:
+            return index
+    return None
+
+
+type Found = list[tuple[Reading, "np.ndarray[Any, np.dtype[np.intp]]"]]
+
+
+def _matching(viewer: Any, filters: Filters, revision: int | None) -> tuple[Found, int]:
+    scope = tenant_scope(viewer)
+    if scope is not None and filters.tenant and filters.tenant not in scope:
+        return [], revision or 0
+    found = readings(filters, revision)
+    as_of = revision if revision is not None else max((row.revision for row in members()), default=0)
+    return [(each, np.flatnonzero(_mask(each, filters, scope))) for each in found], as_of
+
+
+def _mask(reading: Reading, filters: Filters, scope: frozenset[str] | None) -> Mask:
+    return node_mask(reading, filters) & visible_nodes(reading.snapshot, scope)
+
+
+def _order(found: Found, sort: str) -> list[tuple[Reading, int]]:
+    """By the key, then by source, cluster and name, whatever the direction."""
+    down = sort.startswith("-")
+    key = sort.removeprefix("-")
+    pairs = [(reading, int(node)) for reading, nodes in found for node in nodes]
+    if key not in SORTS or (key == "name" and not down and len(found) == 1):
+        return pairs
+    values = {id(reading): _keys(reading, key) for reading, _ in found}
+    pairs.sort(key=lambda pair: values[id(pair[0])][pair[1]], reverse=down)
+    return pairs
+
+
+def _keys(reading: Reading, key: str) -> list[Any]:
+    snapshot, held = reading.snapshot, reading.occupancy
+    columns: dict[str, Any] = {
+        "gpus": snapshot.node_gpus,
+        "free": held.free_gpus,
+        "stranded": reading.column("stranded_gpus"),
+        "pods": held.pods,
+        "health": reading.column("health"),
+    }
+    if key in columns:
+        return list(columns[key].tolist())
+    if key == "name":
+        return list(snapshot.node_name)
+    if key == "cluster":
+        return [(reading.source, snapshot.clusters[c].name) for c in snapshot.node_cluster]
+    if key == "model":
+        return [_name(snapshot.models, m) or "\U0010ffff" for m in snapshot.node_model]
+    return [_name(snapshot.domain_name, d) or "\U0010ffff" for d in asw_of_nodes(snapshot)]
+
+
+def _name(names: tuple[str, ...], index: int) -> str | None:
+    return None if index == UNKNOWN else names[index]
+
+
+def _row(reading: Reading, node: int, scope: frozenset[str] | None) -> NodeRow:
+    snapshot, held = reading.snapshot, reading.occupancy
+    own = _own_gpu_milli(reading, node, scope)
+    used = int(held.used_gpu_milli[node])
+    whole = scope is None
+    return NodeRow(
+        source=reading.source,
+        cluster=snapshot.clusters[snapshot.node_cluster[node]].name,
+        name=snapshot.node_name[node],
+        gpu_model=_name(snapshot.models, int(snapshot.node_model[node])),
+        asw=_name(snapshot.domain_name, int(asw_of_nodes(snapshot)[node])),
+        health=HEALTH_BY_CODE[int(reading.column("health")[node])].value,
+        state=STATES[int(held.state[node])],
+        gpus=int(snapshot.node_gpus[node]),
+        allocatable_gpus=int(snapshot.node_allocatable[node]),
+        free_gpus=int(held.free_gpus[node]),
+        stranded_gpus=int(reading.column("stranded_gpus")[node]),
+        cause=CAUSES[int(reading.column("cause")[node])] or None,
+        own_gpu_milli=own,
+        others_gpu_milli=max(used - own, 0),
+        over_committed_milli=int(held.over_committed_milli[node]),
+        pods=int(held.pods[node]) if whole else None,
+        cpu_milli=int(snapshot.node_cpu_milli[node]),
+        used_cpu_milli=int(held.used_cpu_milli[node]) if whole else None,
+        memory_mib=int(snapshot.node_memory_mib[node]),
+        used_memory_mib=int(held.used_memory_mib[node]) if whole else None,
+    )
+
+
+def _own_gpu_milli(reading: Reading, node: int, scope: frozenset[str] | None) -> int:
+    """GPUs of the viewer's pods on the node; for those who see everybody, all that is used."""
+    snapshot = reading.snapshot
+    if scope is None:
+        return int(reading.occupancy.used_gpu_milli[node])
+    mine = mask_of_scope(scope, snapshot) & snapshot.pod_live & (snapshot.pod_node == node)
+    return int((snapshot.pod_gpus[mine].astype(np.int64) * snapshot.pod_gpu_milli[mine]).sum())
+
+
+def _card(reading: Reading, node: int, scope: frozenset[str] | None) -> NodeCard:
+    snapshot = reading.snapshot
+    here = snapshot.pod_node == node
+    shown = np.flatnonzero(here & mask_of_scope(scope, snapshot))
+    spec = snapshot.node_specs[snapshot.node_spec[node]]
+    limit, watts = int(snapshot.node_max_pods[node]), int(snapshot.node_power_watts[node])
+    whole = scope is None
+    return NodeCard(
+        row=_row(reading, node, scope),
+        zone=_name(snapshot.zones, int(snapshot.node_zone[node])),
+        max_pods=None if limit == NO_LIMIT else limit,
+        power_watts=None if watts == ABSENT else watts,
+        labels=spec.labels,
+        taints=tuple(f"{taint.key}={taint.value or ''}:{taint.effect}" for taint in spec.taints),
+        devices=tuple(_device(device) for device in snapshot.node_devices.get(node, ())) if whole else (),
+        pods=rows_of_pods(reading, shown),
+        others=0 if whole else None,
+        observed_at=reading.observation.observed_at,
+        period_s=reading.period_s,
+        revision=reading.observation.revision,
+    )
+
+
+def _device(device: Any) -> DeviceRow:
+    slices = ", ".join(f"{item.count} x {item.profile}" for item in device.mig)
+    return DeviceRow(device.index, device.uuid, device.health, device.memory_mib, slices)

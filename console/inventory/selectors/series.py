@@ -1,0 +1,91 @@
+"""GPU-hours over time.  Slots are counted in UTC; a zone only names them, so no hour is lost or counted twice."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.db.models import Sum
+from django.utils import timezone
+
+from console.inventory.models import UsageSlot
+from console.tenancy.selectors import tenant_scope
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """One hour of UTC under its local name.  Averages of GPUs over the part that is known; None where none is."""
+
+    began_at: datetime
+    label: str  # local clock time, e.g. 02:00
+    offset: str  # of the zone at that instant, e.g. +02:00
+    known: float  # share of the hour of which something is known, 0 to 1
+    allocated_gpus: float | None
+    asleep_gpus: float | None
+    lent_gpus: float | None
+
+
+def standby_series(viewer: Any, hours: int = 24, zone: str = "UTC", now: datetime | None = None) -> tuple[Bucket, ...]:
+    """The last ``hours`` hours up to the present one, sums over all sources and tenants.
+
+    Empty for viewers who may not see the whole fleet.
+    """
+    end = (now or timezone.now()).astimezone(UTC).replace(minute=0, second=0, microsecond=0) + HOUR
+    return _buckets(viewer, end - hours * HOUR, end, ZoneInfo(zone))
+
+
+def usage_of_day(viewer: Any, zone: str, day: date) -> tuple[Bucket, ...]:
+    """The 23, 24 or 25 hours of a day of that zone."""
+    tz = ZoneInfo(zone)
+    start = datetime.combine(day, time(), tz).astimezone(UTC)
+    end = datetime.combine(day + timedelta(days=1), time(), tz).astimezone(UTC)
+    return _buckets(viewer, start, end, tz)
+
+
+def _buckets(viewer: Any, start: datetime, end: datetime, zone: ZoneInfo) -> tuple[Bucket, ...]:
+    if tenant_scope(viewer) is not None:
+        return ()
+    sums = _sums(start, end)
+    found = []
+    while start < end:
+        found.append(_bucket(start, sums.get(start), zone))
+        start += HOUR
+    return tuple(found)
+
+
+type Sums = dict[str, float]
+
+
+def _sums(start: datetime, end: datetime) -> dict[datetime, list[Sums]]:
+    """Slots by hour and source: a source that is known for less of the hour must not be averaged over all of it."""
+    fields = ("covered_s", "allocated_gpu_s", "asleep_gpu_s", "lent_gpu_s")
+    rows = UsageSlot.objects.filter(began_at__gte=start, began_at__lt=end)
+    by_hour: dict[datetime, dict[int, Sums]] = defaultdict(dict)
+    for row in rows.values("began_at", "source").annotate(**{f"all_{name}": Sum(name) for name in fields}):
+        hour = row["began_at"].astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+        into = by_hour[hour].setdefault(row["source"], dict.fromkeys(fields, 0.0))
+        for name in fields:
+            into[name] += row[f"all_{name}"]
+    return {hour: list(sources.values()) for hour, sources in by_hour.items()}
+
+
+def _bucket(start: datetime, sources: list[Sums] | None, zone: ZoneInfo) -> Bucket:
+    local = start.astimezone(zone)
+    offset = local.strftime("%z")
+    known = [item for item in sources or [] if item["covered_s"] > 0]
+
+    def average(name: str) -> float | None:
+        return sum(item[name] / item["covered_s"] for item in known) if known else None
+
+    return Bucket(
+        began_at=start,
+        label=local.strftime("%H:%M"),
+        offset=f"{offset[:3]}:{offset[3:]}",
+        known=min(max((item["covered_s"] for item in known), default=0.0) / 3600, 1.0),
+        allocated_gpus=average("allocated_gpu_s"),
+        asleep_gpus=average("asleep_gpu_s"),
+        lent_gpus=average("lent_gpu_s"),
+    )

@@ -1,0 +1,205 @@
+"""Which readings a page stands on, and who may see what in them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from console.inventory import archive
+from console.inventory.archive import UNKNOWN, Occupancy, Snapshot
+from console.inventory.cells import Cells, asw_of_nodes, layout_of, unpack_columns
+from console.inventory.choices import HEALTH_BY_CODE, STORED, HealthCode
+from console.inventory.models import Observation
+from console.tenancy.selectors import tenant_scope
+
+NO_ASW = "-"  # the filter's word for nodes without an ASW label
+Mask = NDArray[np.bool_]
+
+
+class NotThereError(LookupError):
+    """There is no such thing, or not for this viewer: both answers look alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """The view's state as it stands in the address; "" filters nothing."""
+
+    source: str = ""
+    cluster: str = ""
+    model: str = ""
+    asw: str = ""
+    tenant: str = ""
+    health: str = ""
+    text: str = ""
+
+    @classmethod
+    def of(cls, query: Any) -> "Filters":
+        """From a query string; fields that do not exist are ignored."""
+        return cls(**{field.name: str(query.get(field.name, ""))[:300] for field in fields(cls)})
+
+    @property
+    def any(self) -> bool:
+        return any(getattr(self, field.name) for field in fields(self))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """One source's part of a page: its observation, its snapshot, and the columns that were measured in it."""
+
+    source: str
+    period_s: int
+    acts: bool
+    observation: Observation
+    snapshot: Snapshot
+    columns: Cells  # [len(STORED), n] in snapshot order
+
+    @property
+    def occupancy(self) -> Occupancy:
+        return archive.occupancy_of(self.snapshot)
+
+    def column(self, name: str) -> Cells:
+        return self.columns[STORED.index(name)]
+
+
+def members(revision: int | None = None) -> list[Observation]:
+    """The readings that make up the fleet as of a revision (None: newest), by source name; [] before the first."""
+    drawn = Observation.objects.filter(columns__isnull=False)
+    if revision is not None:
+        drawn = drawn.filter(pk=revision)
+    of_fleet = drawn.values_list("fleet", flat=True).first()
+    if of_fleet is None:
+        if revision is not None:
+            raise NotThereError(f"revision {revision} is not kept")
+        return []
+    rows = Observation.objects.filter(pk__in=[number for _, number in of_fleet]).select_related("source")
+    found = sorted(rows.defer("gpu_states"), key=lambda row: row.source.name)
+    if revision is not None and len(found) < len(of_fleet):
+        raise NotThereError(f"revision {revision} is no longer kept whole")
+    return found
+
+
+def readings(filters: Filters | None = None, revision: int | None = None) -> list[Reading]:
+    """Snapshots of the fleet, by source; ``filters`` leaves out sources that cannot match."""
+    found = members(revision)
+    if filters is not None and filters.source:
+        found = [row for row in found if row.source.name == filters.source]
+    if filters is not None and filters.cluster:
+        found = [row for row in found if filters.cluster in row.counts["clusters"]]
+    return [reading for row in found if (reading := _reading(row)) is not None]
+
+
+def _reading(row: Observation) -> Reading | None:
+    try:
+        snapshot = archive.load(row.digest)
+    except archive.GoneError:
+        return None
+    order = layout_order(snapshot)
+    columns = np.empty((len(STORED), len(order)), dtype=np.uint8)
+    columns[:, order] = unpack_columns(row.columns or b"", len(STORED))
+    source = row.source
+    return Reading(source.name, source.period_s, source.acts, row, snapshot, columns)
+
+
+_orders: "archive.Recent[NDArray[np.intp]]" = archive.Recent()
+
+
+def layout_order(snapshot: Snapshot) -> NDArray[np.intp]:
+    return _orders.get(snapshot.digest, lambda: layout_of(snapshot).order)
+
+
+def node_mask(reading: Reading, filters: Filters) -> Mask:
+    """[n] nodes that the filters let through."""
+    snapshot = reading.snapshot
+    keep = np.ones(len(snapshot.node_name), dtype=np.bool_)
+    if filters.cluster:
+        keep &= snapshot.node_cluster == _index([c.name for c in snapshot.clusters], filters.cluster)
+    if filters.model:
+        keep &= snapshot.node_model == _index(snapshot.models, filters.model)
+    if filters.asw:
+        keep &= _under(snapshot, filters.asw)
+    if filters.health:
+        keep &= reading.column("health") == _health_code(filters.health)
+    if filters.tenant:
+        keep &= _holds_tenant(snapshot, filters.tenant)
+    if filters.text:
+        wanted = filters.text.casefold()
+        keep &= np.fromiter((wanted in name.casefold() for name in snapshot.node_name), np.bool_, len(keep))
+    return keep
+
+
+def _index(names: Iterable[str], name: str) -> int:
+    """Its place, or one that no row has."""
+    return next((index for index, known in enumerate(names) if known == name), -99)
+
+
+def _under(snapshot: Snapshot, asw: str) -> Mask:
+    domains = asw_of_nodes(snapshot)
+    if asw == NO_ASW:
+        return np.asarray(domains == UNKNOWN)
+    named = [index for index, name in enumerate(snapshot.domain_name) if name == asw]
+    return np.isin(domains, named)
+
+
+def _health_code(word: str) -> int:
+    return HEALTH_BY_CODE.index(HealthCode(word)) if word in HealthCode.values else -1
+
+
+def _holds_tenant(snapshot: Snapshot, tenant: str) -> Mask:
+    pods = snapshot.pod_live & (snapshot.pod_tenant == _index(snapshot.tenants, tenant))
+    return np.bincount(snapshot.pod_node[pods], minlength=len(snapshot.node_name)) > 0
+
+
+def scope_mask(viewer: Any, snapshot: Snapshot) -> Mask:
+    """[p] pods whose names this viewer may see."""
+    return mask_of_scope(tenant_scope(viewer), snapshot)
+
+
+def mask_of_scope(scope: frozenset[str] | None, snapshot: Snapshot) -> Mask:
+    if scope is None:
+        return np.ones(len(snapshot.pod_name), dtype=np.bool_)
+    allowed = np.array([*(tenant in scope for tenant in snapshot.tenants), False])
+    return np.asarray(allowed[snapshot.pod_tenant])  # UNKNOWN is -1, the last: a pod without tenant is nobody's
+
+
+@dataclass(frozen=True, slots=True)
+class FilterChoices:
+    """What the filters of a page can be set to, each sorted."""
+
+    sources: tuple[str, ...]
+    clusters: tuple[str, ...]
+    models: tuple[str, ...]
+    asws: tuple[str, ...]
+    tenants: tuple[str, ...]
+    health: tuple[tuple[str, str], ...]
+
+
+def filter_choices(viewer: Any) -> FilterChoices:
+    """Only what the viewer may see: a tenant gets its own names and the hardware under its own pods."""
+    scope = tenant_scope(viewer)
+    found: dict[str, set[str]] = {name: set() for name in ("sources", "clusters", "models", "asws", "tenants")}
+    for reading in readings():
+        _add_choices(found, reading, scope)
+    health = tuple((code.value, str(code.label)) for code in HEALTH_BY_CODE)
+    return FilterChoices(**{name: tuple(sorted(values)) for name, values in found.items()}, health=health)
+
+
+def _add_choices(found: dict[str, set[str]], reading: Reading, scope: frozenset[str] | None) -> None:
+    snapshot = reading.snapshot
+    nodes = visible_nodes(snapshot, scope)
+    if not nodes.any() and scope is not None:
+        return
+    found["sources"].add(reading.source)
+    found["clusters"].update(snapshot.clusters[c].name for c in np.unique(snapshot.node_cluster[nodes]))
+    found["models"].update(snapshot.models[m] for m in np.unique(snapshot.node_model[nodes]) if m != UNKNOWN)
+    found["asws"].update(snapshot.domain_name[d] for d in np.unique(asw_of_nodes(snapshot)[nodes]) if d != UNKNOWN)
+    found["tenants"].update(name for name in snapshot.tenants if scope is None or name in scope)
+
+
+def visible_nodes(snapshot: Snapshot, scope: frozenset[str] | None) -> Mask:
+    """[n] all nodes, or for a tenant those that carry a pod of its own."""
+    if scope is None:
+        return np.ones(len(snapshot.node_name), dtype=np.bool_)
+    pods = mask_of_scope(scope, snapshot) & snapshot.pod_live
+    return np.bincount(snapshot.pod_node[pods], minlength=len(snapshot.node_name)) > 0
