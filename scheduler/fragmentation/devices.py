@@ -59,43 +59,80 @@ def gpu_states(snapshot: Snapshot) -> GpuStates:
         residents.setdefault(node, []).append(pod)
     for node in np.flatnonzero(single).tolist():
         laid = layout(snapshot, node, residents.get(node, []))
-        states[offsets[node] : offsets[node + 1]] = _of_devices(snapshot, node, laid)
+        states[offsets[node] : offsets[node + 1]] = states_of(snapshot, node, laid)
     return GpuStates(states, offsets)
 
 
 def _laid_out_singly(snapshot: Snapshot, taken: Bools) -> Bools:
-    """[n] nodes where it matters which device a pod has: listed, failed or partitioned devices, and lending."""
+    """[n] nodes where it matters which device a pod has: listed, failed or sliced devices, and lent shares."""
     single = np.zeros(len(snapshot.node_name), np.bool_)
     listing = np.fromiter(snapshot.pod_devices, np.int64, len(snapshot.pod_devices))
     single[snapshot.pod_node[listing[taken[listing]]]] = True
-    single[snapshot.pod_node[borrowers(snapshot)]] = True
+    borrowing = borrowers(snapshot)
+    shares = np.minimum(snapshot.pod_gpu_milli[borrowing], snapshot.pod_gpu_milli[snapshot.pod_lender[borrowing]])
+    parted = (shares < WHOLE_GPU_MILLI) | (snapshot.pod_gpu_memory_mib[borrowing] > 0)
+    single[snapshot.pod_node[borrowing[parted]]] = True
     odd = [n for n, devices in snapshot.node_devices.items() if any(d.mig or d.health == "failed" for d in devices)]
     single[odd] = True
     return single
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Runs:
+    """Neighbouring devices of one node in one state."""
+
+    node: Longs
+    code: Longs
+    length: Longs
+
+
 def _in_order(snapshot: Snapshot, whole: Longs, chosen: Bools, offsets: Longs, states: NDArray[np.uint8]) -> None:
     """Fill the chosen nodes: whole pods in the order of identities, then shared devices, free ones, and the rest."""
-    nodes = np.flatnonzero(chosen)
     held = occupancy(snapshot)
-    pods = whole[chosen[snapshot.pod_node[whole]]]
-    asked = sum_by(snapshot.pod_node[pods], snapshot.pod_gpus[pods], chosen.size)
+    runs = _whole_runs(snapshot, whole[chosen[snapshot.pod_node[whole]]])
+    asked = sum_by(runs.node, runs.length, chosen.size)
     free = held.free_gpus.astype(np.int64)
-    shared = np.maximum(snapshot.node_allocatable - free - asked, 0)
     gpus = snapshot.node_gpus.astype(np.int64)
+    shared = np.maximum(snapshot.node_allocatable - free - asked, 0)
     # Where more is asked than there is, free and shared are 0 and the runs are cut at the last device.
     failed = np.maximum(gpus - asked - shared - free, 0)
-    node = np.concatenate([snapshot.pod_node[pods], nodes, nodes, nodes])
-    code = np.concatenate([_classes(snapshot)[pods], *(np.full(nodes.size, c) for c in (SHARED, FREE, FAILED))])
-    length = np.concatenate([snapshot.pod_gpus[pods], shared[nodes], free[nodes], failed[nodes]]).astype(np.int64)
-    order = np.argsort(node, kind="stable")
-    node, code, length = node[order], code[order], length[order]
+    nodes = np.flatnonzero(chosen)
+    after = ((SHARED, shared), (FREE, free), (FAILED, failed))
+    tail = [_Runs(nodes, np.full(nodes.size, code), length[nodes]) for code, length in after]
+    node, code, length = _by_node([runs, *tail])
     before = np.cumsum(length) - length
     starts = np.flatnonzero(np.diff(node, prepend=-1))
     before -= np.repeat(before[starts], np.diff(starts, append=node.size))
     length = np.clip(gpus[node] - before, 0, length)
-    slots = np.repeat(chosen, gpus)
-    states[slots] = np.repeat(code, length)
+    states[np.repeat(chosen, gpus)] = np.repeat(code, length)
+
+
+def _whole_runs(snapshot: Snapshot, pods: Longs) -> _Runs:
+    """What each pod holds: of a sleeper's devices the first are lent; what is borrowed beyond them comes last."""
+    borrowing = np.isin(pods, borrowers(snapshot))
+    lent = np.zeros(len(snapshot.pod_name), np.int64)
+    np.add.at(lent, snapshot.pod_lender[pods[borrowing]], snapshot.pod_gpus[pods[borrowing]])
+    owners = pods[~borrowing]
+    own, at_work = snapshot.pod_gpus[owners].astype(np.int64), lent[owners]
+    within = np.minimum(own, at_work)
+    node = snapshot.pod_node[owners].astype(np.int64)
+    lp = np.full(owners.size, LP)
+    # Two runs for each owner, lent and kept, side by side.
+    kept = _Runs(
+        np.repeat(node, 2),
+        np.stack([lp, _classes(snapshot)[owners]], axis=1).ravel(),
+        np.stack([within, own - within], axis=1).ravel(),
+    )
+    node, code, length = _by_node([kept, _Runs(node, lp, at_work - within)])
+    return _Runs(node, code, length)
+
+
+def _by_node(runs: list[_Runs]) -> tuple[Longs, Longs, Longs]:
+    """Node, code and length of all runs by node; on one node in the order given."""
+    node = np.concatenate([one.node for one in runs])
+    order = np.argsort(node, kind="stable")
+    code, length = (np.concatenate(columns)[order] for columns in zip(*((r.code, r.length) for r in runs), strict=True))
+    return node[order], code, length
 
 
 def _classes(snapshot: Snapshot) -> NDArray[np.uint8]:
@@ -104,7 +141,7 @@ def _classes(snapshot: Snapshot) -> NDArray[np.uint8]:
     return np.where(asleep, STANDBY, np.where(snapshot.pod_lp, LP, HP)).astype(np.uint8)
 
 
-def _of_devices(snapshot: Snapshot, node: int, laid: Layout) -> list[int]:
+def states_of(snapshot: Snapshot, node: int, laid: Layout) -> list[int]:
     """The states of one node from its layout."""
     listed = snapshot.node_devices.get(node, ())
     sliced = {device.index for device in listed if device.mig and device.health != "failed"}

@@ -44,10 +44,10 @@ class Emptying:
     occupied: Bools  # has pods other than agents
     free: Longs  # whole devices once emptied
     cpu_milli: Longs  # left once emptied
-    load_milli: Longs  # GPU thousandths that would have to leave
-    load_cpu_milli: Longs
     room_milli: Longs  # GPU thousandths open now
     room_cpu_milli: Longs
+    weight_milli: Longs  # GPU thousandths that would have to leave, and the room given up with them
+    weight_cpu_milli: Longs
 
 
 def emptying_of(capacity: Capacity) -> Emptying:
@@ -64,36 +64,23 @@ def emptying_of(capacity: Capacity) -> Emptying:
     kept = np.bincount(snapshot.pod_node[stays], minlength=nodes) > 0
     usable = snapshot.node_usable & (capacity.openings > 0)
     occupied = usable & (held.workload_pods > 0)
+    load = np.maximum(in_use_milli(snapshot).sum(axis=0) - agent_milli, 0)
+    room = capacity.free * WHOLE_GPU_MILLI + capacity.shared_rest_milli
     return Emptying(
         open=usable,
         movable=occupied & ~kept,
         occupied=occupied,
         free=np.maximum(snapshot.node_allocatable - agent_gpus, 0),
         cpu_milli=np.maximum(snapshot.node_cpu_milli - agent_cpu, 0),
-        load_milli=np.maximum(in_use_milli(snapshot).sum(axis=0) - agent_milli, 0),
-        load_cpu_milli=np.maximum(held.used_cpu_milli - agent_cpu, 0),
-        room_milli=capacity.free * WHOLE_GPU_MILLI + capacity.shared_rest_milli,
+        room_milli=room,
         room_cpu_milli=capacity.cpu_milli,
+        weight_milli=load + room,
+        weight_cpu_milli=np.maximum(held.used_cpu_milli - agent_cpu, 0) + capacity.cpu_milli,
     )
 
 
-def recovery(emptying: Emptying, found: Waterfall, shape: RequestShape, members: Longs) -> Recovery:
-    """The split of what ``shape`` loses on the nodes ``members`` of one pool."""
-    lost = int((found.stranded + found.cpu_memory)[members].sum())
-    gain = _gain(emptying, found, shape)
-    remainder = 0 if shape.level is None else int(found.stranded[members].sum())
-    receivers = members[emptying.open[members]]
-    now, unlocked = (
-        _bound(emptying, gain, members[source[members]], receivers, shape, remainder)
-        for source in (emptying.movable, emptying.occupied)
-    )
-    reclaimable = min(lost, now)
-    locked = min(lost, max(now, unlocked)) - reclaimable
-    return Recovery(reclaimable, locked, lost - reclaimable - locked)
-
-
-def _gain(emptying: Emptying, found: Waterfall, shape: RequestShape) -> Longs:
-    """[n] thousandths; a request that may span nodes counts GPU by GPU."""
+def gain_of(emptying: Emptying, found: Waterfall, shape: RequestShape) -> Longs:
+    """[n] gain_n in thousandths; a request that may span nodes counts GPU by GPU."""
     each = shape.gpus if shape.level is None else 1
     cpu = shape.cpu_milli if shape.level is None else shape.cpu_milli // shape.gpus
     fits = emptying.free // each
@@ -103,27 +90,35 @@ def _gain(emptying: Emptying, found: Waterfall, shape: RequestShape) -> Longs:
     return np.asarray(np.maximum(fits * each * WHOLE_GPU_MILLI - now, 0))
 
 
-def _bound(
-    emptying: Emptying, gain: Longs, sources: Longs, receivers: Longs, shape: RequestShape, remainder: int
-) -> int:
-    """The largest total gain from emptying some of ``sources``, floored to whole requests."""
-    sources = sources[gain[sources] > 0]
-    by_gpu, by_cpu = (
-        _poured(gain[sources], (load + room)[sources], room[receivers])
-        for load, room in (
-            (emptying.load_milli, emptying.room_milli),
-            (emptying.load_cpu_milli, emptying.room_cpu_milli),
-        )
-    )
+def recovery(emptying: Emptying, gain: Longs, found: Waterfall, shape: RequestShape, members: Longs) -> Recovery:
+    """The split of what ``shape`` loses on the nodes ``members`` of one pool; ``gain`` as of ``gain_of``."""
+    stranded = int(found.stranded[members].sum())
+    lost = stranded + int(found.cpu_memory[members].sum())
+    if lost == 0:
+        return Recovery(0, 0, 0)
+    remainder = 0 if shape.level is None else stranded
+    sources = members[(gain[members] > 0) & emptying.occupied[members]]
+    receivers = members[emptying.open[members]]
+    room = int(emptying.room_milli[receivers].sum()), int(emptying.room_cpu_milli[receivers].sum())
     request = shape.gpus * WHOLE_GPU_MILLI
-    return (min(by_gpu, by_cpu) + remainder) // request * request
+    now, unlocked = (
+        min(lost, (_bound(emptying, gain, chosen, room) + remainder) // request * request)
+        for chosen in (sources[emptying.movable[sources]], sources)
+    )
+    locked = max(unlocked - now, 0)
+    return Recovery(now, locked, lost - now - locked)
 
 
-def _poured(gain: Longs, weight: Longs, room: Longs) -> int:
+def _bound(emptying: Emptying, gain: Longs, sources: Longs, room: tuple[int, int]) -> int:
+    """The largest total gain from emptying some of ``sources``, by GPUs and by CPU."""
+    weights = emptying.weight_milli, emptying.weight_cpu_milli
+    return min(_poured(gain[sources], weight[sources], limit) for weight, limit in zip(weights, room, strict=True))
+
+
+def _poured(gain: Longs, weight: Longs, limit: int) -> int:
     """A fractional knapsack: emptying a node takes up its load and gives up its own room."""
     order = np.lexsort((weight, -gain / np.maximum(weight, 1)))
     filled = np.cumsum(weight[order])
-    limit = int(room.sum())
     whole = int(np.searchsorted(filled, limit, side="right"))
     total = int(gain[order][:whole].sum())
     if whole == order.size:

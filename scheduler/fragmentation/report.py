@@ -14,7 +14,7 @@ from scheduler.fragmentation.demand import SHAPES, Mix, RequestShape, mix_of
 from scheduler.fragmentation.devices import open_nodes
 from scheduler.fragmentation.gradient import fragments
 from scheduler.fragmentation.measures import WHY, NodeMeasures, measures_of
-from scheduler.fragmentation.recovery import Emptying, Recovery, emptying_of, recovery
+from scheduler.fragmentation.recovery import Emptying, Recovery, emptying_of, gain_of, recovery
 from scheduler.fragmentation.shapes import Block, Fit, Places, fits, largest_blocks, places
 
 WARNED_NODES = 20  # over-committed nodes named one by one; the rest are counted
@@ -90,6 +90,7 @@ class _Reading:
     levels: tuple[Places, ...]
     waterfalls: tuple[Waterfall, ...]  # one for each of SHAPES
     emptying: Emptying
+    gains: tuple[Longs, ...]  # one for each of SHAPES
     lost: Longs  # [n] fragments
     asked: int  # total weight of the mix
 
@@ -98,11 +99,14 @@ def report(snapshot: Snapshot, mix: Mix | None = None) -> Report:
     """Read a snapshot; ``mix`` is the demand of F_n(M), by default the shapes of all its live and pending GPU pods."""
     asked = mix_of(snapshot) if mix is None else mix
     capacity = capacity_of(snapshot)
+    emptying = emptying_of(capacity)
+    found = tuple(waterfall(capacity, shape) for shape in SHAPES)
     reading = _Reading(
         capacity=capacity,
         levels=places(capacity),
-        waterfalls=tuple(waterfall(capacity, shape) for shape in SHAPES),
-        emptying=emptying_of(capacity),
+        waterfalls=found,
+        emptying=emptying,
+        gains=tuple(gain_of(emptying, one, shape) for one, shape in zip(found, SHAPES, strict=True)),
         lost=fragments(open_nodes(capacity), asked),
         asked=asked.total,
     )
@@ -171,20 +175,19 @@ def _pool(reading: _Reading, index: int) -> PoolReport:
         empty_nodes=int((state == EMPTY).sum()),
         over_committed_milli=int(capacity.occupancy.over_committed_milli[members].sum(dtype=np.int64)),
         fragmentation_milli=_rounded(reading.lost[members], reading.asked),
-        shapes=tuple(
-            _shape(reading, found, shape, members) for found, shape in zip(reading.waterfalls, SHAPES, strict=True)
-        ),
+        shapes=tuple(_shape(reading, rank, members) for rank in range(len(SHAPES))),
         fits=fits(reading.levels, index),
         largest=largest_blocks(reading.levels, index),
     )
 
 
-def _shape(reading: _Reading, found: Waterfall, shape: RequestShape, members: Longs) -> ShapeReport:
+def _shape(reading: _Reading, rank: int, members: Longs) -> ShapeReport:
+    found, shape = reading.waterfalls[rank], SHAPES[rank]
     return ShapeReport(
         shape=shape,
         usable=int(found.usable[members].sum()),
         causes={name: int(found.cause(name)[members].sum()) for name in CAUSES},
-        recovery=recovery(reading.emptying, found, shape, members),
+        recovery=recovery(reading.emptying, reading.gains[rank], found, shape, members),
     )
 
 

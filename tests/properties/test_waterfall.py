@@ -6,10 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler.cluster.layout import layout
+from scheduler.cluster.occupancy import occupancy
 from scheduler.fragmentation.capacity import capacity_of
 from scheduler.fragmentation.causes import CAUSES, waterfall
 from scheduler.fragmentation.demand import SHAPES, DemandClass, RequestShape, mix_from, mix_of
-from scheduler.fragmentation.devices import gpu_states, open_nodes
+from scheduler.fragmentation.devices import gpu_states, open_nodes, states_of
 from scheduler.fragmentation.gradient import OpenNode, fragment, fragments
 from scheduler.fragmentation.measures import NO_DATA, node_measures
 from scheduler.fragmentation.report import report
@@ -91,6 +93,18 @@ def test_fragments_are_those_of_an_independent_layout(world_seed: int, share: in
                 tuple(rests), int(capacity.cpu_milli[node]), int(capacity.memory_mib[node]), row["gpu_model"]
             )
             assert lost[node] == fragment(left, mix)
+
+
+@given(world_seed=SEEDS)
+@settings(max_examples=200, deadline=None)
+def test_gpu_states_are_those_of_the_layout_node_by_node(world_seed: int) -> None:
+    snapshot = random_world(world_seed).snapshot()
+    found, held = gpu_states(snapshot), occupancy(snapshot)
+    for node in range(len(snapshot.node_name)):
+        live = np.flatnonzero(snapshot.pod_live & (snapshot.pod_node == node)).tolist()
+        if held.over_committed_milli[node] == 0:
+            here = found.states[found.offsets[node] : found.offsets[node + 1]].tolist()
+            assert here == states_of(snapshot, node, layout(snapshot, node, live))
 
 
 @given(world_seed=SEEDS)

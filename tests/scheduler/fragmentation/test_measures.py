@@ -119,5 +119,12 @@ def test_what_a_sleeper_lends_is_lp() -> None:
     assert sorted(states(made)[0]) == [0, 2, 3, 3]
 
 
+def test_what_is_borrowed_beyond_the_sleeper_comes_after_all_owners() -> None:
+    made = world().node("n1").pod("a", "n1", 1).pod("s", "n1", 2, standby=True).pod("t", "n1", 2, standby=True)
+    made.pod("b", "n1", 1, tier="LP", lent_by="jobs/s").pod("c", "n1", 3, tier="LP", lent_by="jobs/t")
+    # a; one of s's two is lent; both of t's are, and one more; two are free.
+    assert states(made) == [[1, 2, 3, 2, 2, 2, 0, 0]]
+
+
 def test_over_commitment_marks_no_more_gpus_than_there_are() -> None:
     assert states(world().node("n1", 8, allocatable_gpus=6).pod("a", "n1", 8)) == [[1] * 8]
