@@ -13,7 +13,6 @@ from typing import Any
 
 import structlog
 from django.utils import timezone
-from scheduler.cluster.occupancy import EMPTY, occupancy
 
 from console.connectors.protocol import Connector, ConnectorError, Outcome
 from console.connectors.registry import connect
@@ -25,6 +24,7 @@ from console.plans.models import Plan, Step
 from console.plans.services import checking, stepping
 from console.plans.services.transition import Conflict
 from scheduler.cluster.errors import InputError
+from scheduler.cluster.occupancy import EMPTY, occupancy
 from scheduler.cluster.records import FINISHED_PHASES, NodeRecord, PodRecord
 from scheduler.plan.operations import Migrate
 
@@ -62,7 +62,7 @@ def run(plan_id: int, *, wait: Callable[[float], None] = time.sleep) -> None:
         if current is not None and not stepping.let_go(current, worker):
             stepping.release_lease(plan_id, worker)
     except (ConnectorError, InputError) as error:
-        _halt(stepping.beat(plan_id, worker), worker, f"The cluster could not be read: {error}")
+        _halt(stepping.beat(plan_id, worker), worker, f"Nothing is moved on old data: {error}")
 
 
 def _turn(held: Run) -> bool:
@@ -92,9 +92,7 @@ def _turn(held: Run) -> bool:
 
 def _wave(held: Run, plan: Plan, wave: int) -> bool:
     """Look afresh, judge what is left, then issue the moves of this wave that wait."""
-    now = _observe(held, plan)
-    if now is None:
-        return _halt(plan, held.worker, "No fresh reading of the cluster could be had: nothing was moved on old data")
+    now = _observe(plan)
     reach(Milestone.WAVE_OBSERVED)
     changes = checking.differences(plan, now, checking.rest_of(plan))
     if changes:
@@ -113,13 +111,10 @@ def _wave(held: Run, plan: Plan, wave: int) -> bool:
     return True
 
 
-def _observe(held: Run, plan: Plan) -> checking.Newest | None:
-    """An observation made after this call began, or None."""
-    began = timezone.now()
-    observation = inventory.observe(plan.source_id)
-    if observation is None or observation.observed_at < began:
-        return None
-    return checking.newest_of(plan)
+def _observe(plan: Plan) -> checking.Newest:
+    """A reading begun after this call; raises ``ConnectorError`` where none can be had."""
+    observation, whole = inventory.fresh(plan.source_id, timezone.now())
+    return checking.narrowed(plan, observation, whole)
 
 
 def _move(held: Run, plan: Plan, step: Step) -> None:
@@ -177,8 +172,12 @@ def _halt(plan: Plan | None, worker: str, reason: str, changes: list[dict[str, A
 
 
 def _finish(held: Run, plan: Plan) -> bool:
-    now = _observe(held, plan)
-    stepping.finish(plan, held.worker, None if now is None else _emptied(plan, now))
+    try:
+        emptied = _emptied(plan, _observe(plan))
+    except ConnectorError as error:
+        log.warning("plan.end_not_observed", plan=plan.pk, error=str(error))
+        emptied = None
+    stepping.finish(plan, held.worker, emptied)
     return False
 
 

@@ -25,7 +25,8 @@ class Plan(models.Model):
     title = models.CharField(max_length=200)
 
     source = models.ForeignKey("inventory.Source", on_delete=models.PROTECT, related_name="plans")
-    base_revision = models.BigIntegerField(null=True)  # no foreign key: readings go in time, plans stay
+    base = models.ForeignKey("inventory.Observation", on_delete=models.PROTECT, null=True, related_name="+")
+    base_revision = models.BigIntegerField(null=True)  # stays when the reading is let go
     base_digest = models.CharField(max_length=64, blank=True, default="")
     cluster = models.CharField(max_length=253)
     models_in_scope = models.JSONField(default=list)  # GPU models; [] = all of the cluster

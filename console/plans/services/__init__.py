@@ -1,7 +1,7 @@
 """Every write to plans, freezes and locks.  One transaction each, permission asked, audit recorded, event published."""
 
 from console.plans.services.approval import approve_plan, reject_plan
-from console.plans.services.checking import newest_of
+from console.plans.services.checking import document_of, newest_of
 from console.plans.services.cutting import cut_plan, drop_stale_moves
 from console.plans.services.freezes import FreezeError, lift_freeze, set_freeze
 from console.plans.services.proposals import (
@@ -15,17 +15,18 @@ from console.plans.services.proposals import (
 )
 from console.plans.services.running import abort_plan, pause_plan, resume_plan, start_plan
 from console.plans.services.sweeping import sweep
-from console.plans.services.transition import Conflict, DigestMissing
+from console.plans.services.transition import Conflict, DigestMissingError
 
 __all__ = [
     "Conflict",
-    "DigestMissing",
+    "DigestMissingError",
     "FreezeError",
     "abort_plan",
     "approve_plan",
     "begin_planning",
     "cancel_plan",
     "cut_plan",
+    "document_of",
     "drop_stale_moves",
     "fail_plan",
     "lift_freeze",

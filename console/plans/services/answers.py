@@ -4,14 +4,14 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from scheduler.cluster.occupancy import occupancy
-from scheduler.plan.statement import marginal
 
 from console.plans.models import KeptNode, Plan, PlanMap, Step
+from scheduler.cluster.occupancy import occupancy
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, WORK_CLASSES, Ints, Snapshot
 from scheduler.plan import plan as core
 from scheduler.plan.operations import Migrate
+from scheduler.plan.statement import marginal
 
 FIRST_WAVE_PER_CENT = 1
 NO_DATA = 255
@@ -193,7 +193,7 @@ def _gpu_milli(snapshot: Snapshot, row: int) -> int:
 
 
 def _lost(snapshot: Snapshot, row: int, move: Migrate) -> int | None:
-    """GPU-seconds of work that a restart throws away: since the last checkpoint.  A copy loses none; None is unknown."""
+    """GPU-seconds of work that a restart throws away: since the last checkpoint.  A copy loses none, None: unknown."""
     if move.mode != "restart":
         return 0
     since = int(snapshot.pod_checkpoint_s[row])

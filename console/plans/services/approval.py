@@ -11,15 +11,15 @@ from console.plans.models import Decision, Plan
 from console.plans.services import running
 from console.plans.services.proposals import VALID_FOR
 from console.plans.services.staleness import mark_stale_if_changed, refuse_unless_holds
-from console.plans.services.transition import Conflict, DigestMissing, change, read
+from console.plans.services.transition import Conflict, DigestMissingError, change, read
 from console.tenancy.services import Denied, require
 
 
 def approve_plan(user: Any, plan_id: int, digest: str, reason: str, *, start: bool = False) -> Plan:
     """Sign ``digest``; with ``start`` also run it, or neither.
 
-    Raises ``Denied`` (403), ``DigestMissing`` (428), or ``Conflict`` (409) with the reason, the next step and, where the
-    plan no longer holds, the list of what changed; such a plan is stale from then on.
+    Raises ``Denied`` (403), ``DigestMissingError`` (428), or ``Conflict`` (409) with the reason, the next step and,
+    where the plan no longer holds, the list of what changed; such a plan is stale from then on.
     """
     require(user, "plans.approve_plan")
     plan = _addressed(user, plan_id, digest, reason)
@@ -63,7 +63,7 @@ def reject_plan(user: Any, plan_id: int, digest: str, reason: str) -> Plan:
 def _addressed(user: Any, plan_id: int, digest: str, reason: str) -> Plan:
     """The plan, if the request names the digest that the plan has now and says why."""
     if not digest:
-        raise DigestMissing
+        raise DigestMissingError
     plan = read(plan_id)
     if not plan.digest:
         raise Conflict(f"Plan {plan_id} is {plan.get_state_display().lower()}: there is nothing to decide yet.")

@@ -1,4 +1,4 @@
-"""Is there anybody to send work to?  With the broker away nothing is started: a run without an executor helps nobody."""
+"""Is there anybody to send work to?  With the broker away nothing is started."""
 
 from celery import current_app
 from kombu.exceptions import OperationalError

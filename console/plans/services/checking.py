@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 from django.utils import timezone
-from scheduler.plan.staleness import Change, changes
 
 from console.inventory import archive
+from console.inventory.models import Observation
 from console.inventory.services import newest
 from console.plans.choices import StepState
 from console.plans.models import Plan, Step
@@ -17,6 +17,7 @@ from scheduler.cluster.build import restrict
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan import plan as core
+from scheduler.plan.staleness import Change, changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,11 @@ def newest_of(plan: Plan) -> Newest:
     found = newest(plan.source)
     if found is None:
         raise Conflict(f"{plan.source.name} was never observed.", next_step="Wait for its first observation.")
-    observation, whole = found
+    return narrowed(plan, *found)
+
+
+def narrowed(plan: Plan, observation: Observation, whole: Snapshot) -> Newest:
+    """A reading of the plan's source, with its cluster only."""
     try:
         snapshot = restrict(whole, plan.cluster)
     except InputError as error:
@@ -42,7 +47,14 @@ def newest_of(plan: Plan) -> Newest:
 
 
 def base_of(plan: Plan) -> Snapshot:
-    return restrict(archive.load(plan.base_digest), plan.cluster)
+    """The snapshot that the plan rests on; ``Conflict`` where it is no longer kept."""
+    try:
+        return restrict(archive.load(plan.base_digest), plan.cluster)
+    except archive.GoneError as gone:
+        raise Conflict(
+            f"The snapshot under plan {plan.pk} is no longer kept, so nothing can be compared with it.",
+            next_step="Compute a new plan.",
+        ) from gone
 
 
 def signed(plan: Plan) -> core.Plan:
@@ -101,3 +113,8 @@ def check_again(plan: Plan) -> list[dict[str, Any]]:
     found = differences(plan, now)
     Plan.objects.filter(pk=plan.pk).update(checked_revision=now.revision, checked_at=timezone.now())
     return found
+
+
+def document_of(document: bytes) -> Any:
+    """The signed plan as plain JSON values."""
+    return msgspec.json.decode(document)

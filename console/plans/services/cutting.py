@@ -1,12 +1,12 @@
 """A shorter plan from a longer one: a new plan with its own digest, checked anew; the old one stays readable."""
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from django.db import transaction
 from django.utils import timezone
-from scheduler.plan.statement import cut, keep, marginal
 
 from console.audit import services as audit
 from console.plans import lifecycle
@@ -17,6 +17,7 @@ from console.plans.services.transition import Conflict, announce, read
 from console.tenancy.services import require
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan import plan as core
+from scheduler.plan.statement import cut, keep, marginal
 
 Shorten = Callable[[core.Plan, Snapshot], core.Plan]
 
@@ -74,7 +75,7 @@ def _derive(user: Any, parent: Plan, origin: str, shorten: Shorten) -> Plan:
     now = checking.newest_of(parent)
     old = msgspec.structs.replace(checking.signed(parent), snapshot_digest=now.snapshot.digest)
     answer = shorten(old, now.snapshot)
-    worker = f"cut by {user.get_username()}"
+    worker = uuid.uuid4().hex
     with transaction.atomic():
         plan = Plan.objects.create(
             kind=parent.kind,
@@ -95,7 +96,10 @@ def _derive(user: Any, parent: Plan, origin: str, shorten: Shorten) -> Plan:
         )
         lifecycle.move(Plan.objects.filter(pk=plan.pk), State.PLANNING, planning_at=timezone.now())
         announce(read(plan.pk), "plan.requested")
-        return proposals.propose(plan.pk, worker, answer, now.snapshot, revision=now.revision, digest=now.digest)
+        made = proposals.propose(plan.pk, worker, answer, now.snapshot, revision=now.revision, digest=now.digest)
+        if made.state != State.PROPOSED:
+            raise Conflict(f"The shorter plan does not stand: {made.reason}", next_step="Compute a new plan.")
+    return made
 
 
 def _with_answer(plan_id: int) -> Plan:

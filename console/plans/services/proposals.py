@@ -6,7 +6,6 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
-from scheduler.plan.verify import verify
 
 from console.audit import services as audit
 from console.dispatch.services import enqueue
@@ -19,6 +18,7 @@ from console.plans.services.transition import Conflict, announce, change, read
 from console.tenancy.services import Denied, require
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan import plan as core
+from scheduler.plan.verify import verify
 
 VALID_FOR = timedelta(minutes=30)
 LEASE = timedelta(seconds=30)  # a worker that says nothing for so long is lost
@@ -70,7 +70,7 @@ def _same_request(user: Any, request_key: str, asked: dict[str, Any]) -> Plan:
 
 
 def begin_planning(plan_id: int, worker: str) -> Plan | None:
-    """Take the lease on a requested plan, or on one whose worker is lost; None if somebody else has it or it is over."""
+    """Take the lease on a requested plan, or on one whose worker is lost; None if somebody has it or it is over."""
     now = timezone.now()
     with transaction.atomic():
         rows = Plan.objects.filter(pk=plan_id)
@@ -123,6 +123,7 @@ def propose(plan_id: int, worker: str, answer: core.Plan, snapshot: Snapshot, *,
             narrow={"worker": worker},
             digest=answer.digest(),
             document=answer.to_json(),
+            base_id=revision,
             base_revision=revision,
             base_digest=digest,
             proposed_at=now,

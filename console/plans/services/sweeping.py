@@ -1,5 +1,7 @@
 """Every few seconds: let plans expire, find the stale ones, and send lost work out again."""
 
+from datetime import timedelta
+
 import structlog
 from django.db.models import Q
 from django.utils import timezone
@@ -14,6 +16,7 @@ from console.plans.services.staleness import go_stale
 from console.plans.services.transition import HEAVY, Conflict, change
 
 log = structlog.get_logger(__name__)
+HOLD_BASE = timedelta(hours=6)  # so long stale moves can be dropped from a plan
 
 
 def sweep() -> None:
@@ -21,6 +24,7 @@ def sweep() -> None:
     expire()
     find_stale()
     send_again()
+    let_go_of_snapshots()
     NodeLock.objects.exclude(plan__state=State.EXECUTING).filter(expires_at__lte=timezone.now()).delete()
 
 
@@ -58,3 +62,9 @@ def send_again() -> None:
     acting = Q(state=State.EXECUTING) | Q(steps__state=StepState.ISSUED)
     for plan_id in Plan.objects.filter(unattended, acting).values_list("pk", flat=True).distinct():
         enqueue("plans.execute", plan_id=plan_id)
+
+
+def let_go_of_snapshots() -> None:
+    """Plans that are long over no longer hold the reading that they rest on; their rows say all that is asked."""
+    over = Plan.objects.filter(state__in=lifecycle.FINAL, ended_at__lt=timezone.now() - HOLD_BASE, base__isnull=False)
+    over.update(base=None)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.db import transaction
+from django.shortcuts import get_object_or_404
 
 from console.audit import services as audit
 from console.live.services import publish
@@ -25,7 +26,7 @@ class Conflict(errors.Conflict):
         super().__init__(f"{reason} {next_step}".strip(), list(changes))
 
 
-class DigestMissing(Exception):
+class DigestMissingError(Exception):
     """An approval must say what it approves; HTTP 428."""
 
     def __init__(self) -> None:
@@ -34,8 +35,9 @@ class DigestMissing(Exception):
 
 
 def read(plan_id: int) -> Plan:
-    """The plan without its heavy columns; they load when they are asked for."""
-    return Plan.objects.select_related("source", "proposer", "approver").defer(*HEAVY).get(pk=plan_id)
+    """The plan without its heavy columns; they load when they are asked for.  Raises ``Http404``."""
+    rows = Plan.objects.select_related("source", "proposer", "approver").defer(*HEAVY)
+    return get_object_or_404(rows, pk=plan_id)
 
 
 def change(
@@ -83,7 +85,7 @@ def batches(rows: list[int], size: int = 500) -> Iterator[list[int]]:
 
 
 def why_not(plan_id: int, target: State) -> str:
-    plan = Plan.objects.only("state", "reason").get(pk=plan_id)
+    plan = get_object_or_404(Plan.objects.only("state", "reason"), pk=plan_id)
     state = State(plan.state)
     if target in lifecycle.EDGES.get(state, frozenset()):
         return f"Plan {plan_id} changed while you looked at it. Read it again."

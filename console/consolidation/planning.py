@@ -1,0 +1,76 @@
+"""The only caller of the consolidation planner; only workers import it."""
+
+import time
+import uuid
+from dataclasses import asdict
+from typing import Any
+
+import structlog
+
+from console.plans import services as plans
+from console.plans.milestones import Milestone, reach
+from console.plans.models import Plan
+from scheduler.cluster.errors import InputError
+from scheduler.consolidation.planner import ParamError, Params, Progress, consolidate
+
+log = structlog.get_logger(__name__)
+REPORT_EVERY_S = 0.5
+
+
+def compute(plan_id: int) -> None:
+    """Compute the plan under a lease; delivered again while somebody else computes it, it does nothing."""
+    worker = uuid.uuid4().hex
+    plan = plans.begin_planning(plan_id, worker)
+    if plan is None:
+        log.info("plan.not_taken", plan=plan_id)
+        return
+    try:
+        _compute(plan, worker)
+    except plans.Conflict as lost:
+        # Cancelled, taken over, or the source is gone: only the last leaves a plan that must be told.
+        _fail(plan_id, worker, lost.reason)
+    except (ParamError, InputError) as error:
+        _fail(plan_id, worker, str(error))
+    except Exception as error:
+        _fail(plan_id, worker, f"The planner failed: {type(error).__name__}: {error}")
+        raise
+
+
+def _compute(plan: Plan, worker: str) -> None:
+    now = plans.newest_of(plan)
+    reach(Milestone.SNAPSHOT_LOADED)
+    reporter = _Reporter(plan.pk, worker)
+    params = Params(models=tuple(plan.models_in_scope), **plan.params)
+    answer = consolidate(now.snapshot, params, seed=plan.seed, progress=reporter)
+    reach(Milestone.PLAN_COMPUTED)
+    plans.propose(plan.pk, worker, answer, now.snapshot, revision=now.revision, digest=now.digest)
+
+
+def _fail(plan_id: int, worker: str, reason: str) -> None:
+    try:
+        plans.fail_plan(plan_id, reason, worker)
+    except plans.Conflict as over:
+        log.info("plan.not_failed", plan=plan_id, reason=over.reason)
+
+
+class _Reporter:
+    """Passes progress on at most twice a second, and answers the planner from the last time it asked."""
+
+    def __init__(self, plan_id: int, worker: str) -> None:
+        self.plan_id, self.worker = plan_id, worker
+        self.last = float("-inf")
+        self.go_on = True
+
+    def __call__(self, progress: Progress) -> bool:
+        now = time.monotonic()
+        if self.go_on and now - self.last >= REPORT_EVERY_S:
+            self.last = now
+            self.go_on = plans.report_progress(self.plan_id, self.worker, _words(progress))
+        return self.go_on
+
+
+def _words(progress: Progress) -> dict[str, Any]:
+    """The planner's figures, and how far that is of all rounds."""
+    total = progress.rounds * progress.partitions
+    done = (progress.round - 1) * progress.partitions + progress.partition
+    return {**asdict(progress), "done": done, "total": total}

@@ -1,0 +1,35 @@
+"""A request for a plan as JSON."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from console.consolidation.choices import RANGES, SEEDS
+
+
+class RequestSerializer(serializers.Serializer[Any]):
+    source = serializers.IntegerField(min_value=1, max_value=2**53 - 1)
+    cluster = serializers.CharField(min_length=1, max_length=253)
+    models = serializers.ListField(
+        child=serializers.CharField(min_length=1, max_length=253), default=list, max_length=200
+    )
+    depth = serializers.IntegerField(min_value=RANGES["depth"].low, max_value=RANGES["depth"].high, default=3)
+    rounds = serializers.IntegerField(min_value=RANGES["rounds"].low, max_value=RANGES["rounds"].high, default=5)
+    partition = serializers.IntegerField(
+        min_value=RANGES["partition"].low, max_value=RANGES["partition"].high, default=500
+    )
+    max_moves = serializers.IntegerField(
+        min_value=RANGES["max_moves"].low, max_value=RANGES["max_moves"].high, default=None, allow_null=True
+    )
+    seed = serializers.IntegerField(min_value=SEEDS.low, max_value=SEEDS.high, default=0)
+
+    def asked(self) -> dict[str, Any]:
+        """The arguments of ``services.request``."""
+        said = self.validated_data
+        return {
+            "source_id": said["source"],
+            "cluster": said["cluster"],
+            "models": said["models"],
+            "params": {name: said[name] for name in RANGES},
+            "seed": said["seed"],
+        }

@@ -1,0 +1,12 @@
+from django.urls import path
+
+from console.consolidation import api, views
+
+urlpatterns = [
+    path("consolidation/new/", views.new, name="new"),
+    path("consolidation/again/<int:plan_id>/", views.again, name="again"),
+]
+api_urlpatterns = [
+    path("plans/consolidation/", api.RequestPlan.as_view(), name="plan-request"),
+    path("plans/<int:plan_id>/again/", api.RequestAgain.as_view(), name="plan-again"),
+]

@@ -1,0 +1,47 @@
+"""Asking for a plan in the browser."""
+
+import uuid
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from console.consolidation import selectors, services
+from console.consolidation.forms import RequestForm
+
+may_request = permission_required("plans.request_plan", raise_exception=True)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@may_request
+def new(request: HttpRequest) -> HttpResponse:
+    """The form; sent twice with one key it makes one plan."""
+    scopes = selectors.scopes(request.user)
+    if request.method == "POST":
+        form = RequestForm(request.POST, scopes=scopes)
+        if form.is_valid():
+            try:
+                plan = services.request(request.user, **form.asked())
+                return redirect("plans:detail", plan.pk)
+            except services.RequestError as wrong:
+                form.refuse(wrong.field, wrong.reason)
+        return render(request, "consolidation/new.html", _page(form, scopes), status=400)
+    asked = {name: request.GET[name] for name in ("scope", "seed") if name in request.GET}
+    chosen = request.GET.getlist("models")
+    form = RequestForm(initial={"request_key": uuid.uuid4().hex, "models": chosen, **asked}, scopes=scopes)
+    return render(request, "consolidation/new.html", _page(form, scopes))
+
+
+def _page(form: RequestForm, scopes: list[selectors.Scope]) -> dict[str, object]:
+    return {"section": "plans", "form": form, "scopes": scopes}
+
+
+@require_POST
+@may_request
+def again(request: HttpRequest, plan_id: int) -> HttpResponse:
+    """Compute a new plan with the parameters of an old one."""
+    plan = services.request_again(request.user, plan_id)
+    messages.success(request, f"Plan {plan.pk} asks again what plan {plan_id} asked.")
+    return redirect("plans:detail", plan.pk)

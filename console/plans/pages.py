@@ -1,0 +1,133 @@
+"""What the templates of plans are given."""
+
+import hashlib
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils import timezone
+
+from console.plans import charts, selectors, tables
+from console.plans.choices import State, StepState
+from console.plans.filters import MoveFilter, PlanFilter
+from console.plans.lifecycle import COMPUTING
+from console.ui.figures import number, plural, signed, whole_gpus
+
+LISTED = 25
+
+
+def list_page(request: HttpRequest, found: PlanFilter) -> dict[str, Any]:
+    page = tables.page_of(found.qs, request.GET.get("page"), LISTED)
+    query = request.GET.copy()
+    query.pop("page", None)
+    return {
+        "section": "plans",
+        "filter": found,
+        "page": page,
+        "query": query.urlencode(),
+        "states": State.choices,
+        "chosen": request.GET.getlist("state"),
+        "words": request.GET.get("q", ""),
+    }
+
+
+def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
+    """Everything the plan's page shows; a fixed number of queries, whatever the size of the plan."""
+    plan = selectors.plan_detail(request.user, plan_id)
+    waves = selectors.waves(request.user, plan_id)
+    box = selectors.box(request.user, plan)
+    return {
+        "section": "plans",
+        "plan": plan,
+        "h": plan.headline,
+        "computing": plan.state in COMPUTING,
+        "answered": bool(plan.digest),
+        "waves": waves,
+        "stages": selectors.stages(plan, waves),
+        "box": box,
+        "lock": selectors.lock_of(request.user, plan_id),
+        "seconds_left": _seconds_left(plan),
+        "reasons": selectors.kept_by_reason(request.user, plan_id),
+        "impact": plan.impact[:8],
+        "impact_rest": _sum_of(plan.impact[8:]),
+        "impact_all": _sum_of(plan.impact),
+        "tenants": [row["tenant"] or "unassigned" for row in plan.impact],
+        "changes": plan.changes[:12],
+        "hidden_changes": max(0, len(plan.changes) - 12),
+        "curve": charts.curve(plan.curve, plan.headline),
+        "can_request": request.user.has_perm("plans.request_plan"),
+        "box_version": _version(plan, box, waves),
+        **tile_words(plan, selectors.doubled_gpu_seconds(request.user, plan_id)),
+        **moves_table(request, plan),
+    }
+
+
+def moves_table(request: HttpRequest, plan: Any) -> dict[str, Any]:
+    """Filtered, sorted and cut to a page by the server; all of it from the URL."""
+    stale = frozenset(tables.changed_moves(plan))
+    found = MoveFilter(request.GET, queryset=selectors.moves(request.user, plan.pk), stale_moves=stale)
+    order = request.GET.get("sort", "chain")
+    page = tables.page_of(tables.ordered(found.qs, order, tables.MOVE_ORDER), request.GET.get("page"))
+    query = request.GET.copy()
+    for name in ("page", "part"):
+        query.pop(name, None)
+    unsorted = query.copy()
+    unsorted.pop("sort", None)
+    return {
+        "filter": found,
+        "page": page,
+        "lines": tables.move_lines(request.user, plan, page.object_list, grouped=order == "chain"),
+        "order": order,
+        "query": query.urlencode(),
+        "unsorted": unsorted.urlencode(),
+        "stale_count": len(stale),
+        "step_states": StepState.choices,
+    }
+
+
+def tile_words(plan: Any, doubled: int | None) -> dict[str, Any]:
+    """Notes under the headline figures: only what is truly known."""
+    h = plan.headline
+    if not h:
+        return {}
+    less = h["slack_before"] - h["slack_after"]
+    proven = "proven" if h["proven"] else "not proven"
+    restarts = h["restarts"]
+    return {
+        "slack_note": f"{signed(-less)}, of {plural(h['nodes'], 'node')}",
+        "emptied_note": f"{plural(h['emptied_gpus'], 'GPU')} in {plural(h['emptied'], 'emptied node')}",
+        "gap_words": number(100 * h["gap"], 1),
+        "bound_note": f"{number(h['net_emptied'])} of at most {number(h['net_upper'])}, {proven}",
+        "moves_note": f"{plural(h['chains'], 'chain')}, deepest {h['deepest']}",
+        "moved_words": whole_gpus(h["moved_milli"]),
+        "restart_note": f"{plural(restarts, 'pod')} stopped first" if restarts else "by copy, none is stopped first",
+        "peak_words": whole_gpus(h["peak_milli"]),
+        "doubled_words": None if doubled is None else number(doubled / 3600, 1 if doubled >= 3600 else 2),
+        "doubled_note": "measured" if doubled is not None else "measured when it runs",
+        "map_mark": f"rev {number(plan.base_revision)}",
+        "ramp": charts.ramp(),
+    }
+
+
+def _version(plan: Any, box: Any, waves: list[Any]) -> str:
+    """Changes when the box says something else: a box that says the same is left alone, with the words typed in it."""
+    said = repr((plan.state, plan.stop_requested, [(c.code, c.holds) for c in box.checks], box.actions, box.why, waves))
+    return hashlib.sha256(said.encode()).hexdigest()[:12]
+
+
+def _seconds_left(plan: Any) -> int | None:
+    if plan.expires_at is None or not plan.is_awaiting:
+        return None
+    return max(0, int((plan.expires_at - timezone.now()).total_seconds()))
+
+
+def _sum_of(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """One line for many tenants; a loss that is unknown for one is unknown for all."""
+    if not rows:
+        return None
+    losses = [row["lost_gpu_seconds"] for row in rows]
+    return {
+        "count": len(rows),
+        "pods": sum(row["pods"] for row in rows),
+        "gpu_milli": sum(row["gpu_milli"] for row in rows),
+        "lost_gpu_seconds": None if None in losses else sum(losses),
+    }

@@ -1,0 +1,62 @@
+"""What people and services read about plans; viewer first."""
+
+from console.plans.selectors.checks import (
+    REST_NEXT_STEP,
+    STALE_NEXT_STEP,
+    Check,
+    approval_checks,
+    resume_checks,
+    start_checks,
+)
+from console.plans.selectors.freezing import active_freezes, covers, freeze_over, freezes, frozen_words
+from console.plans.selectors.lists import (
+    chains,
+    doubled_gpu_seconds,
+    find_plans,
+    kept_by_reason,
+    kept_nodes,
+    lock_of,
+    may_listen,
+    moves,
+    plan_detail,
+    plan_document,
+    plan_map,
+    plans,
+    plans_awaiting_approval,
+    plans_running,
+    waves,
+)
+from console.plans.selectors.stages import Box, Stage, box, stages
+
+__all__ = [
+    "REST_NEXT_STEP",
+    "STALE_NEXT_STEP",
+    "Box",
+    "Check",
+    "Stage",
+    "active_freezes",
+    "approval_checks",
+    "box",
+    "chains",
+    "covers",
+    "doubled_gpu_seconds",
+    "find_plans",
+    "freeze_over",
+    "freezes",
+    "frozen_words",
+    "kept_by_reason",
+    "kept_nodes",
+    "lock_of",
+    "may_listen",
+    "moves",
+    "plan_detail",
+    "plan_document",
+    "plan_map",
+    "plans",
+    "plans_awaiting_approval",
+    "plans_running",
+    "resume_checks",
+    "stages",
+    "start_checks",
+    "waves",
+]

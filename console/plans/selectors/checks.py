@@ -1,0 +1,156 @@
+"""The conditions of an action: the page draws them, the service obeys them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from console.plans.choices import State
+from console.plans.models import Plan
+from console.plans.selectors.freezing import freeze_over, frozen_words
+from console.ui.ages import limits
+from console.ui.figures import duration
+
+STALE_NEXT_STEP = "Drop the moves that changed and check again, or compute a new plan."
+REST_NEXT_STEP = "Abort this plan and compute a new one for what is left."
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One condition of an action: the page draws it, the service obeys it."""
+
+    code: str
+    label: str
+    holds: bool
+    fact: str
+    reason: str = ""  # the sentence of the refusal
+    next_step: str = ""
+
+
+def approval_checks(user: Any, plan: Plan) -> list[Check]:
+    """In the order in which a refusal names them."""
+    now = timezone.now()
+    return [
+        _in_state(plan, State.PROPOSED, "Awaiting approval"),
+        _acts(plan),
+        _not_own(user, plan),
+        _in_time(plan, now),
+        _fresh(plan, now),
+        _not_frozen(plan, now),
+        _holds(plan),
+    ]
+
+
+def start_checks(user: Any, plan: Plan) -> list[Check]:
+    now = timezone.now()
+    return [
+        _in_state(plan, State.APPROVED, "Approved"),
+        _acts(plan),
+        _in_time(plan, now),
+        _fresh(plan, now),
+        _not_frozen(plan, now),
+        _holds(plan),
+    ]
+
+
+def resume_checks(user: Any, plan: Plan) -> list[Check]:
+    now = timezone.now()
+    stopped = plan.state in (State.PAUSED, State.HALTED)
+    words = plan.get_state_display().lower()
+    return [
+        Check("state", "Paused or halted", stopped, words, f"Plan {plan.pk} is {words}: there is nothing to resume."),
+        _fresh(plan, now),
+        _not_frozen(plan, now),
+    ]
+
+
+def _in_state(plan: Plan, wanted: State, label: str) -> Check:
+    words = plan.get_state_display().lower()
+    because = f" ({plan.reason.rstrip('.')})" if plan.reason else ""
+    next_step = STALE_NEXT_STEP if plan.state == State.STALE else "" if plan.is_running else "Compute a new plan."
+    return Check(
+        "state", label, plan.state == wanted, words, f"Plan {plan.pk} is {words}{because}.", next_step=next_step
+    )
+
+
+def _acts(plan: Plan) -> Check:
+    source = plan.source
+    return Check(
+        "acts",
+        "Source can act",
+        source.acts,
+        source.get_kind_display().lower(),
+        f"{source.name} is a {source.get_kind_display().lower()}: Slackline can only look at it, no plan runs on it.",
+        "Take the moves from the CSV or JSON and run them with your own tools.",
+    )
+
+
+def _not_own(user: Any, plan: Plan) -> Check:
+    own = plan.proposer_id == user.pk
+    return Check(
+        "own",
+        "Not your own proposal",
+        not own,
+        "you asked" if own else f"{plan.proposer.get_username()} asked",
+        "You asked for this plan: somebody else must approve it.",
+        "Ask an approver.",
+    )
+
+
+def _in_time(plan: Plan, now: datetime) -> Check:
+    left = None if plan.expires_at is None else (plan.expires_at - now).total_seconds()
+    held = left is not None and left > 0
+    return Check(
+        "time",
+        "In time",
+        held,
+        f"{duration(left)} left" if held else "time is up",
+        f"Plan {plan.pk} expired: a plan is valid for 30 minutes.",
+        "Compute a new plan.",
+    )
+
+
+def _fresh(plan: Plan, now: datetime) -> Check:
+    source = plan.source
+    limit = limits(source.period_s)[1]
+    at = source.last_observed_at
+    age = None if at is None else (now - at).total_seconds()
+    words = "never observed" if age is None else f"last seen {duration(age)} ago"
+    return Check(
+        "fresh",
+        f"Data fresh, {plan.cluster}",
+        age is not None and age < limit,
+        duration(age),
+        f"{source.name} was {words}, later than {duration(limit)}: nothing is decided on old data.",
+        f"Wait for a new reading{f' ({source.last_error})' if source.last_error else ''}.",
+    )
+
+
+def _not_frozen(plan: Plan, now: datetime) -> Check:
+    freeze = freeze_over(plan, now)
+    if freeze is None:
+        return Check("freeze", f"No freeze in {plan.cluster}", True, "")
+    return Check(
+        "freeze",
+        f"No freeze in {plan.cluster}",
+        False,
+        f"until {freeze.expires_at:%H:%M}",
+        frozen_words(freeze),
+        "Wait until it ends, or have it lifted.",
+    )
+
+
+def _holds(plan: Plan) -> Check:
+    moves = plan.headline.get("moves", 0)
+    hit = len({move for change in plan.changes for move in change["moves"]})
+    at = plan.checked_at
+    checked = "not checked" if at is None else f"checked {duration((timezone.now() - at).total_seconds())} ago"
+    return Check(
+        "holds",
+        f"All {moves:,} moves hold",
+        not plan.changes,
+        f"{hit} stale" if plan.changes else checked,
+        f"{hit:,} of {moves:,} moves no longer hold.",
+        STALE_NEXT_STEP,
+    )

@@ -1,0 +1,173 @@
+"""Where a plan stands (the state line) and what this person can do about it (the approval box)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from console.plans import lifecycle
+from console.plans.choices import State, StepState
+from console.plans.models import Plan
+from console.plans.selectors.checks import Check, approval_checks, resume_checks, start_checks
+from console.plans.selectors.lists import WaveRow
+from console.ui.figures import clock, plural
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One mark of the state line; ``state`` is done, now, bad or "" (still to come)."""
+
+    label: str
+    fact: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What can be done by whom now.  An action that cannot be used is not offered, and ``why`` says so."""
+
+    title: str
+    checks: list[Check]
+    actions: frozenset[str]
+    why: list[str] = field(default_factory=list)
+    next_steps: list[str] = field(default_factory=list)
+
+
+# --- the state line --------------------------------------------------------------------------------------------------
+_REACHED = {
+    State.REQUESTED: 0, State.PLANNING: 0, State.FAILED: 0, State.CANCELLED: 0, State.NOTHING_TO_DO: 1,
+    State.PROPOSED: 2, State.REJECTED: 2, State.STALE: 2, State.EXPIRED: 2, State.APPROVED: 3,
+    State.EXECUTING: 3, State.PAUSED: 3, State.HALTED: 3, State.ABORTED: 3, State.SUCCEEDED: 6,
+}  # fmt: skip
+_BAD = {State.FAILED, State.CANCELLED, State.REJECTED, State.STALE, State.EXPIRED, State.HALTED, State.ABORTED}
+
+
+def stages(plan: Plan, waves: Sequence[WaveRow]) -> list[Stage]:
+    """Computed, Ready, Approval, Wave 1, Waves, Done: the present one says how it is."""
+    state = State(plan.state)
+    now = _present(plan, state, waves)
+    rest = f"Waves 2–{len(waves)}" if len(waves) > 2 else "Wave 2" if len(waves) == 2 else ""
+    labels = [
+        ("Computed", clock(plan.proposed_at) if plan.proposed_at else ""),
+        ("Ready", clock(plan.proposed_at) if plan.proposed_at else ""),
+        ("Approval", clock(plan.approved_at) if plan.approved_at else ""),
+        ("Wave 1", plural(waves[0].moves, "move") if waves else ""),
+        (rest, plural(sum(wave.moves for wave in waves[1:]), "move")),
+        ("Done", clock(plan.ended_at) if state == State.SUCCEEDED else ""),
+    ]
+    drawn = [_stage(place, label, fact, now, state, plan) for place, (label, fact) in enumerate(labels)]
+    return [stage for stage in drawn if stage.label]
+
+
+def _present(plan: Plan, state: State, waves: Sequence[WaveRow]) -> int:
+    """Place of the present mark; one past the end where all is done."""
+    if state in (State.EXECUTING, State.PAUSED, State.HALTED, State.ABORTED):
+        first = waves[0] if waves else None
+        return 4 if first and first.waiting == first.in_flight == 0 and len(waves) > 1 else 3
+    if state in (State.CANCELLED, State.EXPIRED, State.FAILED) and plan.proposed_at:
+        return 4 if plan.started_at else 2
+    return _REACHED[state]
+
+
+def _stage(place: int, label: str, fact: str, now: int, state: State, plan: Plan) -> Stage:
+    if place < now:
+        return Stage(label, fact, "done")
+    if place > now:
+        return Stage(label, fact if place in (3, 4) else "", "")
+    if state in _BAD:
+        return Stage(f"{label}: {state.label.lower()}", clock(plan.ended_at) if plan.ended_at else "", "bad")
+    word = {State.PAUSED: f"{label}: paused", State.PLANNING: "Computing", State.REQUESTED: "Requested"}.get(
+        state, label
+    )
+    return Stage(word, fact, "now")
+
+
+# --- the box ---------------------------------------------------------------------------------------------------------
+def box(user: Any, plan: Plan) -> Box:
+    """Everything the approval box says to this person."""
+    state = State(plan.state)
+    if state == State.PROPOSED:
+        return _decide(user, plan)
+    if state == State.APPROVED:
+        return _start(user, plan)
+    if state in lifecycle.RUNNING:
+        return _steer(user, plan)
+    if state in lifecycle.COMPUTING:
+        return _wait(user, plan)
+    return _ended(user, plan)
+
+
+def _decide(user: Any, plan: Plan) -> Box:
+    checks = approval_checks(user, plan)
+    failing = [check for check in checks if not check.holds]
+    actions = set()
+    why = [check.reason for check in failing]
+    next_steps = [check.next_step for check in failing if check.next_step]
+    if not user.has_perm("plans.approve_plan"):
+        why.insert(0, f"Your role ({user.get_role_display().lower()}) may not approve plans.")
+        next_steps = next_steps or ["An approver decides; this page shows it at once."]
+    elif plan.proposer_id != user.pk:
+        actions.add("reject")
+        if not failing:
+            actions.add("approve")
+    if _may_cancel(user, plan):
+        actions.add("cancel")
+    return Box("Approval", checks, frozenset(actions), why, next_steps)
+
+
+def _start(user: Any, plan: Plan) -> Box:
+    checks = start_checks(user, plan)
+    failing = [check for check in checks if not check.holds]
+    actions = {"cancel"} if _may_cancel(user, plan) else set()
+    why = [check.reason for check in failing]
+    if not user.has_perm("plans.run_plan"):
+        why.insert(0, f"Your role ({user.get_role_display().lower()}) may not run plans.")
+    elif not failing:
+        actions.add("start")
+    return Box("Start", checks, frozenset(actions), why, [check.next_step for check in failing if check.next_step])
+
+
+def _steer(user: Any, plan: Plan) -> Box:
+    in_flight = plan.steps.filter(state=StepState.ISSUED).count()
+    words = "nothing is in flight" if in_flight == 0 else f"{plural(in_flight, 'move')} in flight will end on their own"
+    if not user.has_perm("plans.run_plan"):
+        return Box("Run", [], frozenset(), [f"Your role ({user.get_role_display().lower()}) may not steer runs."])
+    if plan.state == State.EXECUTING:
+        return Box(
+            "Run", [], frozenset({"pause", "abort"}), next_steps=[f"Pause and abort start nothing new; {words}."]
+        )
+    checks = resume_checks(user, plan)
+    failing = [check for check in checks if not check.holds]
+    actions = frozenset({"abort"} if failing else {"resume", "abort"})
+    next_steps = [check.next_step for check in failing] or [
+        f"Resume drops the chains of failed moves, checks the rest and goes on; {words}."
+    ]
+    return Box("Run", checks, actions, [check.reason for check in failing], next_steps)
+
+
+def _wait(user: Any, plan: Plan) -> Box:
+    actions = {"cancel"} if _may_cancel(user, plan) else set()
+    if user.has_perm("plans.request_plan") and not plan.stop_requested:
+        actions.add("stop")
+    return Box("Computing", [], frozenset(actions))
+
+
+def _ended(user: Any, plan: Plan) -> Box:
+    state = State(plan.state)
+    title = {State.SUCCEEDED: "Done", State.NOTHING_TO_DO: "Nothing to do"}.get(
+        state, f"Not possible: {state.label.lower()}"
+    )
+    actions = set()
+    if user.has_perm("plans.request_plan"):
+        actions = {"again", "drop"} if state == State.STALE else {"again"}
+    checks = approval_checks(user, plan) if state == State.STALE else []
+    why = (
+        [f"The plan {'is stale' if state == State.STALE else f'was {state.label.lower()}'}: {plan.reason}"]
+        if plan.reason
+        else []
+    )
+    return Box(title, checks, frozenset(actions), why)
+
+
+def _may_cancel(user: Any, plan: Plan) -> bool:
+    own = plan.proposer_id == user.pk
+    return bool(user.has_perm("plans.request_plan") and (own or user.has_perm("plans.approve_plan")))

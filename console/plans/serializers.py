@@ -1,0 +1,103 @@
+"""Rows as JSON; the columns of the pages, under the same names."""
+
+from typing import Any, ClassVar
+
+from rest_framework import serializers
+
+from console.plans.choices import FreezeScope
+from console.plans.models import Freeze, KeptNode, Plan, Step
+
+
+class PlanSerializer(serializers.ModelSerializer[Plan]):
+    """A plan without its moves."""
+
+    source = serializers.CharField(source="source.name", read_only=True)
+    proposer = serializers.CharField(source="proposer.username", read_only=True)
+    approver = serializers.CharField(source="approver.username", read_only=True, default=None)
+    parent = serializers.IntegerField(source="parent_id", read_only=True, allow_null=True)
+
+    class Meta:
+        model = Plan
+        fields: ClassVar = [
+            "id", "kind", "state", "reason", "title", "source", "cluster", "models_in_scope", "params", "seed",
+            "proposer", "approver", "parent", "origin", "digest", "base_revision", "base_digest", "headline", "notes",
+            "changes", "checked_revision", "checked_at", "progress", "requested_at", "proposed_at", "expires_at",
+            "approved_at", "started_at", "ended_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class PlanDetailSerializer(PlanSerializer):
+    """A plan with its impact per tenant and its marginal curve."""
+
+    class Meta(PlanSerializer.Meta):
+        fields: ClassVar = [*PlanSerializer.Meta.fields, "impact", "curve"]
+        read_only_fields = fields
+
+
+class MoveSerializer(serializers.ModelSerializer[Step]):
+    class Meta:
+        model = Step
+        fields: ClassVar = [
+            "index", "uid", "wave", "run_wave", "chain", "depth", "drains", "after", "pod", "pod_uid", "source_node",
+            "target_node", "mode", "gpus", "gpu_milli", "tenant", "work_class", "tier", "lost_gpu_seconds", "state",
+            "detail", "issued_at", "ended_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class KeptSerializer(serializers.ModelSerializer[KeptNode]):
+    class Meta:
+        model = KeptNode
+        fields: ClassVar = ["position", "node", "reason", "blockers", "targets"]
+        read_only_fields = fields
+
+
+class DigestedSerializer(serializers.Serializer[Any]):
+    """A decision: the digest here or in If-Match, and why."""
+
+    digest = serializers.RegexField(r"^[0-9a-f]{64}$", required=False)
+    reason = serializers.CharField(min_length=1, max_length=2000)
+
+
+class ApprovalSerializer(DigestedSerializer):
+    start = serializers.BooleanField(default=False)
+
+
+class ReasonSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=2000, default="")
+
+
+class AbortSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField(min_length=1, max_length=2000)
+
+
+class StartSerializer(serializers.Serializer[Any]):
+    digest = serializers.RegexField(r"^[0-9a-f]{64}$", required=False)
+
+
+class CutSerializer(serializers.Serializer[Any]):
+    moves = serializers.IntegerField(min_value=1, max_value=2_147_483_647)
+
+
+class FreezeSerializer(serializers.ModelSerializer[Freeze]):
+    owner = serializers.CharField(source="owner.username", read_only=True)
+    scope = serializers.ChoiceField(choices=FreezeScope.choices)
+    cluster = serializers.CharField(required=False, allow_blank=True, default="", max_length=253)
+    gpu_model = serializers.CharField(required=False, allow_blank=True, default="", max_length=253)
+    reason = serializers.CharField(min_length=1, max_length=2000)
+
+    class Meta:
+        model = Freeze
+        fields: ClassVar = [
+            "id",
+            "scope",
+            "cluster",
+            "gpu_model",
+            "owner",
+            "reason",
+            "since",
+            "expires_at",
+            "lifted_at",
+        ]
+        read_only_fields: ClassVar = ["id", "owner", "since", "lifted_at"]

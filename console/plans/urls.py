@@ -1,0 +1,47 @@
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
+
+from console.plans import api, views
+
+
+class ActionConverter(StringConverter):
+    """The actions of a plan's box; anything else is no address."""
+
+    regex = "approve|reject|cancel|stop|start|pause|resume|abort|drop"
+
+
+register_converter(ActionConverter, "plan_action")
+
+urlpatterns = [
+    path("plans/", views.plan_list, name="list"),
+    path("plans/<int:plan_id>/", views.plan_detail, name="detail"),
+    path("plans/<int:plan_id>/plan.json", views.plan_json, name="json"),
+    path("plans/<int:plan_id>/moves.csv", views.moves_csv, name="moves-csv"),
+    path("plans/<int:plan_id>/kept/", views.kept_list, name="kept"),
+    path("plans/<int:plan_id>/kept.csv", views.kept_csv, name="kept-csv"),
+    path("plans/<int:plan_id>/map", views.plan_map, name="map"),
+    path("plans/<int:plan_id>/map/layout", views.map_layout, name="map-layout"),
+    path("plans/<int:plan_id>/cut/", views.cut, name="cut"),
+    path("plans/<int:plan_id>/<plan_action:action>/", views.act, name="act"),
+    path("freezes/", views.freeze_list, name="freezes"),
+    path("freezes/<int:freeze_id>/lift/", views.lift, name="lift"),
+]
+api_urlpatterns = [
+    path("plans/", api.PlanList.as_view(), name="plans"),
+    path("plans/<int:plan_id>/", api.PlanDetail.as_view(), name="plan"),
+    path("plans/<int:plan_id>/document/", api.PlanDocument.as_view(), name="plan-document"),
+    path("plans/<int:plan_id>/moves/", api.MoveList.as_view(), name="plan-moves"),
+    path("plans/<int:plan_id>/kept/", api.KeptList.as_view(), name="plan-kept"),
+    path("plans/<int:plan_id>/approve/", api.Approve.as_view(), name="plan-approve"),
+    path("plans/<int:plan_id>/reject/", api.Reject.as_view(), name="plan-reject"),
+    path("plans/<int:plan_id>/cancel/", api.Cancel.as_view(), name="plan-cancel"),
+    path("plans/<int:plan_id>/stop/", api.Stop.as_view(), name="plan-stop"),
+    path("plans/<int:plan_id>/start/", api.Start.as_view(), name="plan-start"),
+    path("plans/<int:plan_id>/pause/", api.Pause.as_view(), name="plan-pause"),
+    path("plans/<int:plan_id>/resume/", api.Resume.as_view(), name="plan-resume"),
+    path("plans/<int:plan_id>/abort/", api.Abort.as_view(), name="plan-abort"),
+    path("plans/<int:plan_id>/drop/", api.Drop.as_view(), name="plan-drop"),
+    path("plans/<int:plan_id>/cut/", api.Cut.as_view(), name="plan-cut"),
+    path("freezes/", api.FreezeList.as_view(), name="freezes"),
+    path("freezes/<int:freeze_id>/lift/", api.Lift.as_view(), name="freeze-lift"),
+]

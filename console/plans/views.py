@@ -1,0 +1,230 @@
+"""Pages of plans.  A page works without scripts; htmx fetches its parts anew when the plan has news."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils.cache import patch_cache_control
+from django.views.decorators.http import condition, require_http_methods, require_POST, require_safe
+
+from console.plans import charts, selectors, services, tables
+from console.plans.filters import KeptFilter, MoveFilter, PlanFilter
+from console.plans.forms import CutForm, FreezeForm, ReasonForm
+from console.plans.pages import list_page, plan_page
+from console.rest.csv import csv_response
+
+sees_plans = permission_required("plans.view_plan", raise_exception=True)
+PARTS = ("progress", "head", "side", "moves", "kept")
+
+
+@require_safe
+@sees_plans
+def plan_list(request: HttpRequest) -> HttpResponse:
+    found = PlanFilter(request.GET, queryset=selectors.plans(request.user))
+    part = "#table" if request.headers.get("HX-Request") else ""
+    context = list_page(request, found)
+    return render(request, f"plans/list.html{part}", context, status=200 if found.is_valid() else 400)
+
+
+@require_safe
+@sees_plans
+def plan_detail(request: HttpRequest, plan_id: int) -> HttpResponse:
+    """The whole page, or with ``part`` one of its parts."""
+    part = request.GET.get("part", "")
+    context = plan_page(request, plan_id)
+    if part not in PARTS:
+        return render(request, "plans/detail.html", context)
+    if part == "side" and request.GET.get("version") == context["box_version"]:
+        return HttpResponse(status=204)  # nothing new to say: what is being typed stays
+    response = render(request, f"plans/detail.html#{part}", context)
+    if part == "progress" and not context["computing"]:
+        response["HX-Refresh"] = "true"  # the answer is there: the whole page differs
+    return response
+
+
+def page_with(request: HttpRequest, plan_id: int, refused: services.Conflict) -> HttpResponse:
+    """The page again, with the refusal and the list of what changed on top."""
+    return render(request, "plans/detail.html", {**plan_page(request, plan_id), "refused": refused}, status=409)
+
+
+@require_POST
+@sees_plans
+def act(request: HttpRequest, plan_id: int, action: str) -> HttpResponse:
+    """One of the actions of a plan's box; the service decides whether it may happen."""
+    form = ReasonForm(request.POST)
+    if not form.is_valid():
+        return HttpResponse(form.errors.as_text(), status=400, content_type="text/plain; charset=utf-8")
+    try:
+        plan, said = _perform(request.user, plan_id, action, form.cleaned_data)
+    except services.Conflict as refused:
+        return page_with(request, plan_id, refused)
+    except services.DigestMissingError as missing:
+        return HttpResponse(missing.reason, status=428, content_type="text/plain; charset=utf-8")
+    messages.success(request, said)
+    return redirect("plans:detail", plan.pk)
+
+
+def _perform(user: Any, plan_id: int, action: str, said: dict[str, Any]) -> tuple[Any, str]:
+    reason, digest = said["reason"], said["digest"]
+    match action:
+        case "approve":
+            plan = services.approve_plan(user, plan_id, digest, reason, start=said["start"])
+            return plan, f"Plan {plan_id} is approved{' and runs' if said['start'] else ''}."
+        case "reject":
+            return services.reject_plan(user, plan_id, digest, reason), f"Plan {plan_id} is rejected."
+        case "cancel":
+            return services.cancel_plan(user, plan_id, reason), f"Plan {plan_id} is cancelled."
+        case "stop":
+            return services.stop_planning(user, plan_id), "The planner stops and proposes what it has found so far."
+        case "start":
+            return services.start_plan(user, plan_id, digest or None), f"Plan {plan_id} runs."
+        case "pause":
+            return services.pause_plan(user, plan_id, reason), "Paused: nothing new starts, moves in flight end."
+        case "resume":
+            return services.resume_plan(user, plan_id, reason), f"Plan {plan_id} goes on."
+        case "abort":
+            return services.abort_plan(
+                user, plan_id, reason
+            ), "Aborted for good: moves in flight end, nothing new starts."
+        case _:
+            plan = services.drop_stale_moves(user, plan_id)
+            return plan, f"This is the new plan: {plan.origin}."
+
+
+@require_POST
+@sees_plans
+def cut(request: HttpRequest, plan_id: int) -> HttpResponse:
+    form = CutForm(request.POST)
+    if not form.is_valid():
+        refused = services.Conflict("Say how many moves to keep: a whole number from 1.")
+        return page_with(request, plan_id, refused)
+    try:
+        plan = services.cut_plan(request.user, plan_id, form.cleaned_data["moves"])
+    except services.Conflict as refused:
+        return page_with(request, plan_id, refused)
+    messages.success(request, f"This is the new plan: {plan.origin}. It needs an approval of its own.")
+    return redirect("plans:detail", plan.pk)
+
+
+@require_safe
+@sees_plans
+def kept_list(request: HttpRequest, plan_id: int) -> HttpResponse:
+    """All nodes that stay, with every blocker."""
+    plan = selectors.plan_detail(request.user, plan_id)
+    found = KeptFilter(request.GET, queryset=selectors.kept_nodes(request.user, plan_id))
+    order = request.GET.get("sort", "")
+    page = tables.page_of(tables.ordered(found.qs, order, tables.KEPT_ORDER), request.GET.get("page"))
+    query = request.GET.copy()
+    query.pop("page", None)
+    context = {
+        "section": "plans",
+        "plan": plan,
+        "filter": found,
+        "page": page,
+        "query": query.urlencode(),
+        "reasons": selectors.kept_by_reason(request.user, plan_id),
+        "reason": request.GET.get("reason", ""),
+    }
+    return render(request, "plans/kept.html", context, status=200 if found.is_valid() else 400)
+
+
+@require_safe
+@sees_plans
+def moves_csv(request: HttpRequest, plan_id: int) -> HttpResponseBase:
+    """All moves that the filter lets through."""
+    plan = selectors.plan_detail(request.user, plan_id)
+    stale = frozenset(tables.changed_moves(plan))
+    found = MoveFilter(request.GET, queryset=selectors.moves(request.user, plan_id), stale_moves=stale)
+    if not found.is_valid():
+        return HttpResponse(found.errors.as_text(), status=400, content_type="text/plain; charset=utf-8")
+    rows = tables.ordered(found.qs, request.GET.get("sort", ""), tables.MOVE_ORDER).iterator(chunk_size=2000)
+    return csv_response(f"plan-{plan_id}-moves", tables.MOVE_HEAD, (tables.move_cells(step) for step in rows))
+
+
+@require_safe
+@sees_plans
+def kept_csv(request: HttpRequest, plan_id: int) -> HttpResponseBase:
+    found = KeptFilter(request.GET, queryset=selectors.kept_nodes(request.user, plan_id))
+    if not found.is_valid():
+        return HttpResponse(found.errors.as_text(), status=400, content_type="text/plain; charset=utf-8")
+    rows = (line for node in found.qs.iterator(chunk_size=2000) for line in tables.kept_cells(node))
+    return csv_response(f"plan-{plan_id}-nodes-that-stay", tables.KEPT_HEAD, rows)
+
+
+@require_safe
+@sees_plans
+def plan_json(request: HttpRequest, plan_id: int) -> HttpResponse:
+    """The canonical document: its sha256 is the digest that is signed."""
+    document, digest = selectors.plan_document(request.user, plan_id)
+    if not document:
+        return HttpResponse("This plan has no answer yet.", status=404, content_type="text/plain; charset=utf-8")
+    response = HttpResponse(document, content_type="application/json")
+    response["ETag"] = f'"{digest}"'
+    response["Content-Disposition"] = f'attachment; filename="plan-{plan_id}.json"'
+    return response
+
+
+def _tag_of_map(request: HttpRequest, plan_id: int) -> str:
+    return f'"plan-{plan_id}-map"'
+
+
+@require_safe
+@sees_plans
+@condition(etag_func=_tag_of_map)
+def plan_map(request: HttpRequest, plan_id: int) -> HttpResponse:
+    drawn = selectors.plan_map(request.user, plan_id)
+    body = charts.map_bytes(bytes(drawn.before), bytes(drawn.after), bytes(drawn.marks), bytes(drawn.gpus))
+    return _unchanging(HttpResponse(body, content_type="application/octet-stream"))
+
+
+@require_safe
+@sees_plans
+@condition(etag_func=_tag_of_map)
+def map_layout(request: HttpRequest, plan_id: int) -> HttpResponse:
+    drawn = selectors.plan_map(request.user, plan_id)
+    return _unchanging(JsonResponse({"groups": drawn.layout, "names": drawn.names.split("\n")}))
+
+
+def _unchanging(response: HttpResponse) -> HttpResponse:
+    """A plan's map never changes; only those who may see the plan may keep it."""
+    patch_cache_control(response, private=True, immutable=True, max_age=86400)
+    return response
+
+
+@sees_plans
+@require_http_methods(["GET", "HEAD", "POST"])
+def freeze_list(request: HttpRequest) -> HttpResponse:
+    """What is frozen and was; setting a freeze is a plain form."""
+    form = FreezeForm(request.POST or None)
+    status = 200
+    if request.method == "POST":
+        if form.is_valid():
+            try:
+                freeze = services.set_freeze(request.user, **form.freeze())
+                messages.success(request, f"Frozen: {freeze.where}. What ran there is paused.")
+                return redirect("plans:freezes")
+            except services.FreezeError as wrong:
+                form.add_error(wrong.field if wrong.field in form.fields else "minutes", wrong.reason)
+        status = 400
+    context = {
+        "section": "plans",
+        "form": form,
+        "active": selectors.active_freezes(),
+        "page": tables.page_of(selectors.freezes(request.user), request.GET.get("page")),
+        "may_set": request.user.has_perm("plans.set_freeze"),
+    }
+    return render(request, "plans/freezes.html", context, status=status)
+
+
+@require_POST
+@sees_plans
+def lift(request: HttpRequest, freeze_id: int) -> HttpResponse:
+    try:
+        freeze = services.lift_freeze(request.user, freeze_id, request.POST.get("reason", ""))
+    except services.Conflict as refused:
+        messages.error(request, refused.reason)
+        return redirect("plans:freezes")
+    messages.success(request, f"Lifted: {freeze.where}. Plans that it paused wait for somebody to resume them.")
+    return redirect("plans:freezes")
