@@ -17,20 +17,17 @@ def covered(snapshot: Snapshot) -> tuple[Longs, ...]:
                 by_term[term].append(i)
     clusters = {record.name: c for c, record in enumerate(snapshot.clusters)}
     spaces = {name: i for i, name in enumerate(snapshot.namespaces)}
+    # A namespace may hold most pods of a fleet, a term only a few of them: start from the pods that carry it.
+    live = np.flatnonzero(snapshot.pod_live)
+    by_spec = live[np.argsort(snapshot.pod_spec[live], kind="stable")]
+    ends = np.cumsum(np.bincount(snapshot.pod_spec[live], minlength=len(snapshot.pod_specs)))
     found = []
     for budget in snapshot.pdbs:
-        carries = np.zeros(len(snapshot.pod_specs), np.bool_)
-        carries[by_term.get(budget.selector, [])] = True
-        rows = _rows(snapshot, clusters[budget.cluster], spaces.get(budget.namespace, -1))
-        found.append(rows[carries[snapshot.pod_spec[rows]] & snapshot.pod_live[rows]])
+        carriers = [by_spec[ends[i - 1] if i else 0 : ends[i]] for i in by_term.get(budget.selector, [])]
+        rows = np.sort(np.concatenate([live[:0], *carriers]))
+        home = snapshot.pod_cluster[rows] == clusters[budget.cluster]
+        found.append(rows[home & (snapshot.pod_namespace[rows] == spaces.get(budget.namespace, -1))])
     return tuple(found)
-
-
-def _rows(snapshot: Snapshot, cluster: int, namespace: int) -> Longs:
-    """Pods of one namespace; rows are sorted by cluster, then namespace."""
-    first, last = np.searchsorted(snapshot.pod_cluster, [cluster, cluster + 1])
-    low, high = np.searchsorted(snapshot.pod_namespace[first:last], [namespace, namespace + 1])
-    return np.arange(first + low, first + high)
 
 
 def left(snapshot: Snapshot, pods: tuple[Longs, ...]) -> Longs:

@@ -12,6 +12,7 @@ from scheduler.cluster.nodes import node_fields, zone_of
 from scheduler.cluster.notes import LENT_BY, rekeyed, warnings_of
 from scheduler.cluster.packing import digest_of
 from scheduler.cluster.pods import check_device_range, pod_fields
+from scheduler.cluster.quiet import no_collection
 from scheduler.cluster.records import (
     ClusterRecord,
     Document,
@@ -35,6 +36,11 @@ def build(document: Document, extras: Extras | None = None) -> Snapshot:
 
     ``extras`` = fields unknown to the format, by the JSON path of the object of ``document`` that carried them.
     """
+    with no_collection():
+        return _build(document, extras or {})
+
+
+def _build(document: Document, extras: Extras) -> Snapshot:
     _check_instant(document.taken_at)
     clusters = _clusters(document)
     names = [cluster.name for cluster in clusters]
@@ -52,7 +58,7 @@ def build(document: Document, extras: Extras | None = None) -> Snapshot:
         now_s=_now(document),
         digest="",
         warnings=(),
-        extras=_extras(extras or {}, document, clusters, domains, tables),
+        extras=_extras(extras, document, clusters, domains, tables),
         clusters=clusters,
         levels=domains.levels,
         namespaces=tuple(namespaces),

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from scheduler.cluster.errors import InputError
+from scheduler.cluster.quiet import no_collection
 from scheduler.cluster.snapshot import Snapshot
 
 MAGIC = b"slackline-pack-1\n"
@@ -47,15 +48,19 @@ def unpack(blob: bytes) -> Snapshot:
     if not blob.startswith(MAGIC):
         raise InputError("blob", None, "not a packed snapshot of this version")
     try:
-        body = memoryview(zlib.decompress(memoryview(blob)[len(MAGIC) :]))
-        at = 4 + int.from_bytes(body[:4], "little")
-        found: dict[str, Any] = {}
-        for section in msgspec.msgpack.decode(body[4:at], type=list[_Section]):
-            found[section.name] = _read(section, body[at : at + section.length])
-            at += section.length
-        return Snapshot(**found)
+        with no_collection():
+            return _unpack(memoryview(zlib.decompress(memoryview(blob)[len(MAGIC) :])))
     except (zlib.error, msgspec.MsgspecError, ValueError, TypeError) as error:
         raise InputError("blob", None, f"a damaged packed snapshot: {error}") from None
+
+
+def _unpack(body: memoryview) -> Snapshot:
+    at = 4 + int.from_bytes(body[:4], "little")
+    found: dict[str, Any] = {}
+    for section in msgspec.msgpack.decode(body[4:at], type=list[_Section]):
+        found[section.name] = _read(section, body[at : at + section.length])
+        at += section.length
+    return Snapshot(**found)
 
 
 def _sections(snapshot: Snapshot) -> Iterator[tuple[_Section, bytes]]:

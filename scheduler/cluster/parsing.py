@@ -1,9 +1,6 @@
 """JSON text to records: what is absent is dropped, what is unknown is kept aside, what is wrong is named."""
 
-import gc
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import get_args
 
@@ -11,6 +8,7 @@ import msgspec
 
 from scheduler.cluster import strict
 from scheduler.cluster.errors import InputError
+from scheduler.cluster.quiet import no_collection
 from scheduler.cluster.records import SCHEMA, Document, Health, MoveMode, Tier, WorkClass
 from scheduler.cluster.shapes import DOCUMENT, FREE_TEXT, Shape
 
@@ -47,7 +45,7 @@ class _Sweep:
 def parse(data: bytes) -> Parsed:
     """Read one ``slackline/snapshot/v1`` document; raises ``InputError`` for anything that is not one."""
     data = data.removeprefix(b"\xef\xbb\xbf")
-    with _no_collection():
+    with no_collection():
         raw = strict.decode(data)
         if not isinstance(raw, dict):
             raise InputError("$", _short(raw), "expected an object with schema, taken_at, nodes and pods")
@@ -63,18 +61,6 @@ def parse(data: bytes) -> Parsed:
             return Parsed(msgspec.convert(raw, Document), sweep.extras)
         except msgspec.ValidationError as error:
             raise _readable(raw, str(error)) from None
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    # Millions of fresh dicts make the cycle collector rescan them all; none of them is a cycle.
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _sweep_object(row: dict[str, object], shape: Shape, path: str, sweep: _Sweep) -> None:

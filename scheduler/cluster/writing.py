@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from scheduler.cluster.quiet import no_collection
 from scheduler.cluster.records import (
     SCHEMA,
     Document,
@@ -42,6 +43,11 @@ OPTIONAL_TIMES = (
 
 def write(snapshot: Snapshot) -> bytes:
     """Canonical JSON of the format: rows in canonical order, defaults left out, unknown fields put back."""
+    with no_collection():
+        return _write(snapshot)
+
+
+def _write(snapshot: Snapshot) -> bytes:
     document = document_of(snapshot)
     top: dict[str, Any] = {"schema": SCHEMA, "taken_at": document.taken_at, "now_s": document.now_s}
     top |= {kind: getattr(document, kind) for kind in LISTS}
