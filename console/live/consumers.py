@@ -5,6 +5,7 @@ import contextlib
 import json
 from typing import Any
 
+import redis
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
@@ -111,7 +112,10 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     async def _find_losses(self) -> None:
         before = dict(self.last)
-        newest = await database_sync_to_async(services.last_seqs)(list(before))
+        try:
+            newest = await database_sync_to_async(services.last_seqs)(list(before))
+        except (redis.RedisError, OSError):
+            return  # the server is away; what was lost meanwhile is found when it is back
         for topic, seq in newest.items():
             # Only where nothing came in meanwhile: an event on its way is not a lost one.
             if self.last.get(topic) == before[topic] and seq > before[topic]:
