@@ -1,0 +1,58 @@
+"""The planner: one cluster's snapshot in, a legal plan that empties nodes out."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from scheduler.cluster.build import only_cluster
+from scheduler.cluster.snapshot import UNKNOWN, Bools, Snapshot
+from scheduler.consolidation.arena import compile_arena
+from scheduler.consolidation.draft import Draft
+from scheduler.consolidation.params import ParamError, Params, Progress, Report
+from scheduler.consolidation.rounds import Search, switches
+from scheduler.plan.plan import Plan
+from scheduler.plan.verify import Violation, verify
+
+__all__ = ["ParamError", "Params", "Progress", "consolidate"]
+
+
+def consolidate(
+    snapshot: Snapshot,
+    params: Params,
+    *,
+    seed: int = 0,
+    progress: Report | None = None,
+    clock: Callable[[], float] | None = None,
+) -> Plan:
+    """Empty as many nodes of the snapshot's one cluster as the search finds, by moves that are legal in their waves.
+
+    Equal snapshot, params and seed give the equal plan, unless ``params.seconds`` (with ``clock`` in seconds) or
+    ``progress`` cuts it, which the plan's notes say.  Raises ``InputError`` if there are several clusters, and
+    ``ParamError`` for a model that the cluster does not have.
+    """
+    only_cluster(snapshot, None)
+    compiled = compile_arena(snapshot, _scope(snapshot, params))
+    search = Search(compiled, params, seed, switches(snapshot), progress, clock)
+    search.run()
+    draft = Draft(snapshot, compiled, params, seed, search.notes)
+    chains = search.emptied()
+    plan = draft.plan(chains)
+    while plan.moves and not (verdict := verify(plan, snapshot)).ok:
+        chains = min([chains - 1, *_blamed(plan, verdict.violations)])
+        plan = draft.plan(chains)
+    return plan
+
+
+def _scope(snapshot: Snapshot, params: Params) -> Bools:
+    """[n] Nodes that may be emptied."""
+    if not params.models:
+        return np.ones(len(snapshot.node_name), np.bool_)
+    for model in params.models:
+        if model not in snapshot.models:
+            raise ParamError("models", model, f"no such GPU model; there are {', '.join(snapshot.models)}")
+    wanted = np.array([*(model in params.models for model in snapshot.models), False], np.bool_)
+    return np.asarray(wanted[snapshot.node_model] & (snapshot.node_model != UNKNOWN))
+
+
+def _blamed(plan: Plan, violations: tuple[Violation, ...]) -> list[int]:
+    return [plan.moves[violation.move].chain for violation in violations if violation.move is not None]

@@ -1,0 +1,83 @@
+"""Rounds over partitions: the search as a whole, which may be stopped after any partition."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scheduler.cluster.snapshot import UNKNOWN, Ints, Longs, Snapshot
+from scheduler.consolidation import columns as c
+from scheduler.consolidation.arena import Compiled
+from scheduler.consolidation.params import Params, Progress, Report
+from scheduler.consolidation.partition import partition
+from scheduler.consolidation.search import drain_kernel
+
+CHECKS = 20_000  # candidates looked at for one node to drain, those that turn out bad at once included
+NO_LIMIT = np.iinfo(np.int64).max
+
+
+@dataclass(slots=True)
+class Search:
+    """One search on one arena.  ``notes`` say what cut it short."""
+
+    compiled: Compiled
+    params: Params
+    seed: int
+    asw: Ints  # [n] the switch of each node, UNKNOWN where nobody knows
+    report: Report | None = None
+    clock: Callable[[], float] | None = None
+    notes: list[str] = field(default_factory=list)
+    started: float = 0.0
+
+    def run(self) -> None:
+        """Fill the arena's log with moves that empty nodes."""
+        limit = self.params.max_moves
+        self.compiled.arena.work[c.W_LIMIT] = NO_LIMIT if limit is None else limit
+        self.started = self.clock() if self.clock else 0.0
+        for turn in range(self.params.rounds):
+            groups = partition(self.asw, self.params.partition, self.seed, turn)
+            emptied = 0
+            for i, members in enumerate(groups):
+                if self._stopped(turn, i, len(groups)):
+                    return
+                emptied += self._solve(members)
+            if len(groups) == 1 and not emptied:
+                return
+
+    def emptied(self) -> int:
+        return int(self.compiled.arena.work[c.W_CHAINS])
+
+    def _solve(self, members: Longs) -> int:
+        """First what takes no room-making, then the rest: whoever moves directly costs one move."""
+        a = self.compiled.arena
+        order = drain_order(a.node, members)
+        found = drain_kernel(0)(a, order, members, CHECKS)
+        if self.params.depth:
+            found += drain_kernel(self.params.depth)(a, order, members, CHECKS)
+        return found
+
+    def _stopped(self, turn: int, group: int, groups: int) -> bool:
+        a, params = self.compiled.arena, self.params
+        now = Progress(turn + 1, params.rounds, group + 1, groups, self.emptied(), int(a.work[c.W_MOVES]))
+        if self.report is not None and not self.report(now):
+            self.notes.append(f"cut: cancelled in round {now.round}, partition {now.partition} of {groups}")
+            return True
+        if self.clock is not None and params.seconds is not None and self.clock() - self.started > params.seconds:
+            self.notes.append(f"cut: stopped by the wall clock after {params.seconds} s")
+            return True
+        return False
+
+
+def drain_order(node: Longs, members: Longs) -> Longs:
+    """Easiest first: fewest pods, then fewest GPUs to move, then the order of names."""
+    used = node[members, c.N_ROOM] * 1000 - node[members, c.N_MILLI]
+    order = np.lexsort((members, used, node[members, c.N_WORK]))
+    able = (node[members, c.N_DRAINABLE] == 1) & (node[members, c.N_WORK] > 0) & (node[members, c.N_PINNED] == 0)
+    return members[order[able[order]]]
+
+
+def switches(snapshot: Snapshot) -> Ints:
+    """[n] The domain of level ``asw`` of each node, else the lowest one that is known."""
+    if "asw" in snapshot.levels:
+        return np.asarray(snapshot.node_at_level[snapshot.levels.index("asw")])
+    return np.where(snapshot.node_domain == UNKNOWN, UNKNOWN, snapshot.node_domain).astype(np.int32)
