@@ -1,0 +1,351 @@
+"""``slackline``: the core on files.  The one door of the core that reads files, looks at the clock and prints.
+
+Exit 0 good, 1 the answer is no, 2 bad input.  With ``--json`` stdout holds exactly one JSON document; people's text and
+progress bars then have stderr alone.
+"""
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Never
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from scheduler.cluster.build import build, only_cluster, restrict
+from scheduler.cluster.codec import read
+from scheduler.cluster.errors import InputError
+from scheduler.cluster.records import Document
+from scheduler.cluster.snapshot import Snapshot
+from scheduler.consolidation.params import ParamError, Params
+from scheduler.consolidation.params import Progress as Reached
+from scheduler.consolidation.planner import consolidate as plan_moves
+from scheduler.fragmentation.demand import parse_mix
+from scheduler.fragmentation.report import Report, as_json, report
+from scheduler.plan.plan import Plan
+from scheduler.worlds.generate import WORLDS
+from scheduler.worlds.generate import generate as generate_world
+from scheduler.worlds.openb import read_openb, read_shapes
+from scheduler.worlds.tables import read_tables
+
+BAD_INPUT = 2
+SHOWN_ROWS = 40  # rows of a table for people; --json has them all
+STREAM = Path("-")
+
+main = typer.Typer(
+    name="slackline",
+    help="See where the GPUs of a cluster are stuck, and plan how to free whole nodes.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+_out = Console(highlight=False, markup=False, emoji=False)
+_err = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+SnapshotFile = Annotated[
+    Path, typer.Argument(metavar="SNAPSHOT", help="Snapshot file, slackline/snapshot/v1; - stdin.")
+]
+ClusterName = Annotated[str | None, typer.Option("--cluster", help="The cluster meant, where there are several.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout and nothing else.")]
+OutFile = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where the snapshot goes; - is stdout.")]
+Seed = Annotated[int, typer.Option("--seed", help="Equal input and seed give the equal result.")]
+
+
+@main.command()
+def measure(
+    snapshot: SnapshotFile,
+    mix: Annotated[Path | None, typer.Option("--mix", help="JSON list of request classes; default: all pods.")] = None,
+    cluster: ClusterName = None,
+    json: AsJson = False,
+) -> None:
+    """Say where the GPUs are and why the free ones cannot be used."""
+    with _bad_input():
+        found = report(_snapshot(snapshot, cluster), parse_mix(_bytes(mix)) if mix else None)
+    if json:
+        _print_json(as_json(found))
+    else:
+        _show_report(found)
+
+
+@main.command()
+def consolidate(
+    snapshot: SnapshotFile,
+    seed: Seed = 0,
+    depth: Annotated[int, typer.Option(help="Longest chain of moves that make room for one another.")] = 3,
+    rounds: Annotated[int, typer.Option(help="Rounds, each with partitions drawn anew.")] = 5,
+    partition: Annotated[int, typer.Option(help="Nodes per partition.")] = 500,
+    max_moves: Annotated[int | None, typer.Option(help="At most this many moves.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Stop after this long with the plan so far.")] = None,
+    cluster: ClusterName = None,
+    json: AsJson = False,
+) -> None:
+    """Plan the moves that empty the most nodes.  Ctrl-C stops with the valid plan so far."""
+    with _bad_input():
+        params = Params(depth=depth, rounds=rounds, partition=partition, max_moves=max_moves, seconds=seconds)
+        world = _snapshot(snapshot, cluster)
+        started = time.monotonic()
+        with _progress() as tell:
+            plan = plan_moves(world, params, seed=seed, progress=tell, clock=time.monotonic)
+        took = time.monotonic() - started
+    if json:
+        _print_json(_plan_json(plan, took))
+    else:
+        _show_plan(plan, took)
+
+
+@main.command()
+def convert(
+    out: OutFile,
+    openb: Annotated[
+        tuple[Path, Path] | None, typer.Option("--openb", metavar="NODES PODS", help="Node and pod list of OpenB.")
+    ] = None,
+    tables: Annotated[
+        tuple[Path, Path] | None, typer.Option("--csv", metavar="NODES PODS", help="nodes.csv and pods.csv.")
+    ] = None,
+    load: Annotated[float, typer.Option(help="OpenB: GPUs asked for by the loaded pods, as a share of all.")] = 0.9,
+    lock: Annotated[float, typer.Option(help="OpenB: share of the placed pods that are locked.")] = 0.4,
+    seed: Seed = 0,
+    taken_at: Annotated[str | None, typer.Option(help="CSV: the instant of the observation, RFC 3339.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Turn other files into a snapshot."""
+    with _bad_input():
+        _check_streams(out, json)
+        if (openb is None) == (tables is None):
+            raise InputError("--openb, --csv", None, "give one of them")
+        if openb is not None:
+            files = [str(path) for path in openb]
+            document = read_openb(
+                *map(_bytes, openb), load=load, seed=seed, lock=lock, nodes_file=files[0], pods_file=files[1]
+            )
+        else:
+            document = _from_tables(tables, taken_at)
+        build(document)
+        _write(out, document, json)
+
+
+@main.command()
+def generate(
+    out: OutFile,
+    world: Annotated[str, typer.Option(help=", ".join(WORLDS))],
+    nodes: Annotated[int | None, typer.Option(help="Number of nodes; default: the world's own.")] = None,
+    seed: Seed = 0,
+    hour: Annotated[int, typer.Option(help="Hour of the day, 0 to 23; services sleep most at midnight.")] = 0,
+    shapes: Annotated[Path | None, typer.Option(help="OpenB pod list to draw pods from.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Make a named world."""
+    with _bad_input():
+        _check_streams(out, json)
+        drawn = read_shapes(_bytes(shapes), str(shapes)) if shapes else None
+        _write(out, generate_world(world, nodes=nodes, seed=seed, hour=hour, shapes=drawn), json)
+
+
+# Reading, writing, refusing
+
+
+@contextmanager
+def _bad_input() -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        _refuse(error.path, error.value, error.reason)
+    except ParamError as error:
+        _refuse(f"--{error.field.replace('_', '-')}", error.value, error.reason)
+    except OSError as error:
+        _refuse(str(error.filename or "file"), None, error.strerror or str(error))
+
+
+def _refuse(path: str, value: object, reason: str) -> Never:
+    got = "" if value is None else f" (got {value!r})"
+    sys.stderr.write(f"error: {_plain(path)}: {_plain(reason)}{_plain(got)}\n")
+    raise typer.Exit(BAD_INPUT)
+
+
+def _plain(text: str) -> str:
+    """Text from a file without anything that would steer the terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _bytes(path: Path) -> bytes:
+    return sys.stdin.buffer.read() if path == STREAM else path.read_bytes()
+
+
+def _snapshot(path: Path, cluster: str | None) -> Snapshot:
+    whole = read(_bytes(path))
+    return restrict(whole, only_cluster(whole, cluster))
+
+
+def _from_tables(tables: tuple[Path, Path] | None, taken_at: str | None) -> Document:
+    assert tables is not None
+    if taken_at is None:
+        raise InputError("--taken-at", None, "CSV files do not say when they were taken")
+    nodes, pods = tables
+    document, warnings = read_tables(
+        _bytes(nodes), _bytes(pods), taken_at=taken_at, nodes_file=str(nodes), pods_file=str(pods)
+    )
+    for warning in warnings:
+        sys.stderr.write(f"warning: {_plain(warning)}\n")
+    return document
+
+
+def _check_streams(out: Path, json: bool) -> None:
+    if json and out == STREAM:
+        raise InputError("--json", None, "stdout already holds the snapshot")
+
+
+def _write(out: Path, document: Document, json: bool) -> None:
+    """Write a snapshot file and say what is in it."""
+    encoded = msgspec.json.encode(document)
+    if out == STREAM:
+        sys.stdout.buffer.write(encoded + b"\n")
+        return
+    out.write_bytes(encoded)
+    sizes = {
+        "file": str(out),
+        "nodes": len(document.nodes),
+        "gpus": sum(node.gpus for node in document.nodes),
+        "pods": len(document.pods),
+        "pending": sum(pod.node is None for pod in document.pods),
+    }
+    if json:
+        _print_json(sizes)
+    else:
+        _out.print(_plain("{file}: {nodes} nodes, {gpus} GPUs, {pods} pods, {pending} pending".format(**sizes)))
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Reached], bool]]:
+    """A bar on stderr if that is a terminal; the first Ctrl-C asks the planner to stop, the second one kills."""
+    stopped: list[bool] = []
+
+    def stop(*_: object) -> None:
+        stopped.append(True)
+        signal.signal(signal.SIGINT, before)
+
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[found]}")
+    with Progress(*columns, console=_err, disable=not _err.is_terminal, transient=True) as bar:
+        task = bar.add_task("planning", total=None, found="")
+
+        def tell(at: Reached) -> bool:
+            done = (at.round - 1) * at.partitions + at.partition
+            found = f"round {at.round}, {at.emptied} nodes emptied, {at.moves} moves"
+            bar.update(task, completed=done, total=at.rounds * at.partitions, found=found)
+            return not stopped
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            yield tell
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+# Plans and reports for machines and for people
+
+
+def _plan_json(plan: Plan, seconds: float) -> dict[str, Any]:
+    return {
+        "snapshot_digest": plan.snapshot_digest,
+        "plan_digest": plan.digest(),
+        "emptied_nodes": list(plan.emptied_nodes),
+        "moves": [
+            {
+                "pod": move.pod,
+                "from": move.source,
+                "to": move.target,
+                "wave": wave,
+                "mode": move.mode,
+                "after": list(move.after),
+            }
+            for move, wave in zip(plan.moves, plan.wave_of, strict=True)
+        ],
+        "before": {"slack_nodes": plan.before.slack_nodes, "empty_nodes": plan.before.empty_nodes},
+        "after": {"slack_nodes": plan.after.slack_nodes, "empty_nodes": plan.after.empty_nodes},
+        "kept": [
+            {
+                "node": kept.node,
+                "reason": kept.reason,
+                "blockers": [{"pod": b.pod, "constraint": b.constraint, "missing": b.missing} for b in kept.blockers],
+                "targets": kept.targets,
+            }
+            for kept in plan.kept
+        ],
+        "bound": {"net_upper": plan.bound.net_upper, "gap": plan.bound.gap, "proven": plan.bound.proven},
+        "notes": list(plan.notes),
+        "seconds": round(seconds, 3),
+    }
+
+
+def _show_plan(plan: Plan, seconds: float) -> None:
+    before, after = plan.before, plan.after
+    waves = plan.wave_of[-1] + 1 if plan.wave_of else 0
+    lines = [
+        f"plan {plan.digest()}",
+        f"{plan.net_emptied} nodes net emptied by {len(plan.moves)} moves in {waves} waves ({seconds:.1f} s)",
+        f"empty nodes {before.empty_nodes} -> {after.empty_nodes}, slack {before.slack_nodes} -> {after.slack_nodes}",
+        f"no plan can net more than {plan.bound.net_upper} (gap {plan.bound.gap:.1%})"
+        + (", proven the best" if plan.bound.proven else ""),
+        *([] if plan.moves else ["no move is worth making"]),
+        *plan.notes,
+    ]
+    _say(lines)
+    moves = zip(plan.wave_of, plan.moves, strict=True)
+    _show_table(
+        "Moves", ("wave", "pod", "from", "to", "mode"), [(w, m.pod, m.source, m.target, m.mode) for w, m in moves]
+    )
+    reasons: dict[str, int] = {}
+    for kept in plan.kept:
+        reasons[kept.reason] = reasons.get(kept.reason, 0) + 1
+    _show_table("Nodes that stay", ("reason", "nodes"), sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _show_report(found: Report) -> None:
+    document = as_json(found)
+    _say([f"{name.replace('_', ' ')}: {value}" for name, value in document["totals"].items()])
+    f_milli = document["fragmentation_milli"]
+    _say([f"fragmentation F(M): {'unknown, nothing is asked' if f_milli is None else f'{f_milli / 1000:.1f} GPUs'}"])
+    for pool in document["pools"]:
+        causes = [c for c in pool["shapes"][0]["causes"] if any(s["causes"][c] for s in pool["shapes"])]
+        rows = [
+            (shape["shape"], _gpus(shape["usable"]), *(_gpus(shape["causes"][cause]) for cause in causes))
+            for shape in pool["shapes"]
+        ]
+        title = "{gpu_model} in {cluster}: {nodes} nodes, {gpus} GPUs, {slack_nodes} slack, {empty_nodes} empty"
+        _show_table(title.format(**pool), ("shape", "usable", *causes), rows)
+    fits = [(fit["gpus"], fit["level"], fit["count"]) for fit in document["fits"]]
+    _show_table("What fits now", ("GPUs", "level", "count"), fits)
+    _say([f"warning: {warning}" for warning in document["warnings"]])
+
+
+def _gpus(milli: int) -> str:
+    return f"{milli / 1000:g}" if milli % 1000 else f"{milli // 1000}"
+
+
+def _say(lines: list[str]) -> None:
+    for line in lines:
+        _out.print(_plain(line), soft_wrap=True)
+
+
+def _show_table(title: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+    if not rows:
+        return
+    table = Table(title=Text(_plain(title)), title_justify="left")
+    for column in columns:
+        table.add_column(column.replace("_", " "), overflow="fold")
+    for row in rows[:SHOWN_ROWS]:
+        table.add_row(*(Text(_plain(str(cell))) for cell in row))
+    _out.print(table)
+    if len(rows) > SHOWN_ROWS:
+        _say([f"... and {len(rows) - SHOWN_ROWS} more; --json has all"])
