@@ -185,7 +185,7 @@ def _emptied(plan: Plan, now: checking.Newest) -> int:
     """How many of the nodes that the plan meant to empty are empty now."""
     state = occupancy(now.snapshot).state
     wanted = set(checking.signed(plan).emptied_nodes)
-    return sum(name in wanted and state[row] == EMPTY for row, name in enumerate(now.snapshot.node_name))
+    return sum(name in wanted and bool(state[row] == EMPTY) for row, name in enumerate(now.snapshot.node_name))
 
 
 def operation_of(plan: Plan, step: Step) -> Migrate:
