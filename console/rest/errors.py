@@ -8,6 +8,8 @@ from drf_standardized_errors.formatter import ExceptionFormatter
 from drf_standardized_errors.handler import ExceptionHandler
 from rest_framework import exceptions, status
 
+from console.rest.busy import RETRY_SECONDS, WORDS, is_busy
+
 
 class Conflict(Exception):
     """The state is not what the request takes for granted.  ``changes``: JSON-ready rows, one per difference."""
@@ -24,12 +26,21 @@ class ConflictResponse(exceptions.APIException):
     default_detail = "The state has changed."
 
 
+class BusyResponse(exceptions.APIException):
+    status_code = status.HTTP_503_SERVICE_UNAVAILABLE
+    default_code = "busy"
+    default_detail = WORDS
+    wait = RETRY_SECONDS
+
+
 class Handler(ExceptionHandler):
     """Keeps the words of a refusal, which Django's own exceptions would lose on the way."""
 
     def convert_known_exceptions(self, exc: Exception) -> Exception:
         if isinstance(exc, Conflict):
             return ConflictResponse(exc.reason)
+        if is_busy(exc):
+            return BusyResponse()
         if isinstance(exc, PermissionDenied) and str(exc):
             return exceptions.PermissionDenied(str(exc))
         return super().convert_known_exceptions(exc)

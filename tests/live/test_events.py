@@ -7,6 +7,7 @@ import pytest
 from channels.db import database_sync_to_async as on_thread
 from django.core.cache import cache
 from django.db import transaction
+from structlog.testing import capture_logs
 
 from console.live import consumers, rights, services
 from console.live.outbox import LIMIT, Outbox
@@ -126,7 +127,9 @@ async def test_a_new_server_counts_on_from_beyond(django_user_model: Any) -> Non
 async def test_a_server_that_is_away_does_not_stop_the_work(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     await on_thread(services.forget_connection)()
-    await say("open", "changed")
+    with capture_logs() as logs:
+        await say("open", "changed")
+    assert [entry["event"] for entry in logs] == ["live.not_sent"]
 
 
 class Stuck:

@@ -1,0 +1,92 @@
+"""Refusals look alike everywhere: the words survive, changes are listed, a busy database says when to return."""
+
+import sqlite3
+from typing import Any
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.db import OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.test import Client
+from django.urls import path
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from console import urls as console_urls
+from console.rest.csv import cell
+from console.rest.errors import Conflict
+from tests.builders.people import viewer
+
+CHANGES = [{"object": "pod a/b", "field": "node", "was": "n1", "now": "n2"}]
+
+
+def _fail(kind: str) -> None:
+    if kind == "conflict":
+        raise Conflict("Plan 7 is stale.", CHANGES)
+    if kind == "denied":
+        raise PermissionDenied("operator is an operator and may not approve a plan.")
+    error = sqlite3.OperationalError("database is locked")
+    error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    raise OperationalError("database is locked") from error
+
+
+def page(request: HttpRequest, kind: str) -> HttpResponse:
+    _fail(kind)
+    return HttpResponse()
+
+
+class Api(APIView):
+    def get(self, request: Request, kind: str) -> Response:
+        _fail(kind)
+        return Response()
+
+
+handler403 = console_urls.handler403
+urlpatterns = [*console_urls.urlpatterns, path("fail/<str:kind>/", page), path("api-fail/<str:kind>/", Api.as_view())]
+
+
+@pytest.fixture
+def client(settings: Any, db: None) -> Client:
+    settings.ROOT_URLCONF = __name__
+    client = Client(raise_request_exception=False)
+    client.force_login(viewer())
+    return client
+
+
+def test_conflict_on_a_page(client: Client) -> None:
+    answer = client.get("/fail/conflict/")
+    assert answer.status_code == 409
+    assert all(word in answer.content.decode() for word in ("Plan 7 is stale.", "pod a/b", "n1", "n2"))
+
+
+def test_conflict_in_the_api(client: Client) -> None:
+    answer = client.get("/api-fail/conflict/")
+    assert answer.status_code == 409
+    assert answer.json() == {
+        "type": "client_error",
+        "errors": [{"code": "conflict", "detail": "Plan 7 is stale.", "attr": None}],
+        "changes": CHANGES,
+    }
+
+
+def test_the_words_of_a_denial_survive(client: Client) -> None:
+    assert "may not approve a plan" in client.get("/fail/denied/").content.decode()
+    answer = client.get("/api-fail/denied/")
+    assert answer.status_code == 403
+    assert answer.json()["errors"][0]["detail"] == "operator is an operator and may not approve a plan."
+
+
+@pytest.mark.parametrize("address", ["/fail/busy/", "/api-fail/busy/"])
+def test_a_busy_database_is_not_a_users_problem(client: Client, address: str) -> None:
+    answer = client.get(address)
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "2"
+    assert "locked" not in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("=1+1", "'=1+1"), ("-n1", "'-n1"), (-3, "-3"), (None, ""), ("a,b", "a,b"), (1.5, "1.5")]
+)
+def test_cells_run_nothing(value: object, text: str) -> None:
+    assert cell(value) == text
