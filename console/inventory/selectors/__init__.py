@@ -8,8 +8,8 @@ from console.inventory.selectors.maps import (
     newest_map_revision,
     node_map,
 )
-from console.inventory.selectors.nodes import NodeRow, node_card, node_csv, node_rows
-from console.inventory.selectors.overview import fleet_headline, fleet_layout
+from console.inventory.selectors.nodes import NodeRow, node_card, node_csv, node_rows, why_words
+from console.inventory.selectors.overview import fleet_age, fleet_headline, fleet_layout
 from console.inventory.selectors.pods import PodRow, pod_card, pod_csv, pod_rows
 from console.inventory.selectors.pools import pool_choices, shape_totals, waterfall, what_fits
 from console.inventory.selectors.series import standby_series, usage_of_day
@@ -31,6 +31,7 @@ __all__ = [
     "PodRow",
     "UnknownRevisionError",
     "filter_choices",
+    "fleet_age",
     "fleet_headline",
     "fleet_layout",
     "gpu_map",
@@ -56,4 +57,5 @@ __all__ = [
     "usage_of_day",
     "waterfall",
     "what_fits",
+    "why_words",
 ]

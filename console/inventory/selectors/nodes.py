@@ -116,6 +116,28 @@ def node_card(viewer: Any, cluster: str, node: str, *, source: str = "") -> Node
     raise NotThereError("no such node")
 
 
+CAUSE_WORDS = {
+    "unhealthy": "not ready, cordoned or without its devices",
+    "stranded": "fewer free GPUs than the node's own size of request",
+    "cpu_memory": "GPUs free, CPU short",
+    "constraint": "a taint keeps plain requests away",
+    "fractional": "only parts of shared GPUs are left",
+    "standby": "held by pods that are asleep",
+    "allocated_lp": "in use by LP",
+    "allocated_hp": "in use by HP",
+}
+
+
+def why_words(card: NodeCard) -> str:
+    """Why a node's GPUs are not free for a request, and what is left beside them."""
+    row = card.row
+    why = CAUSE_WORDS.get(row.cause or "", "nothing keeps its free GPUs from use")
+    if row.used_cpu_milli is None:
+        return why
+    left = max(row.cpu_milli - row.used_cpu_milli, 0) // 1000
+    return f"{why}; CPU left {left} of {row.cpu_milli // 1000}, {row.pods} pods"
+
+
 def _find(reading: Reading, cluster: str, node: str) -> int | None:
     snapshot = reading.snapshot
     for index, name in enumerate(snapshot.node_name):

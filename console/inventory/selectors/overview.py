@@ -40,6 +40,24 @@ class FleetLayoutRow:
     period_s: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Age:
+    """How old the oldest part of what is shown is, and which revision it is."""
+
+    observed_at: datetime | None
+    period_s: int | None
+    revision: int | None
+
+
+def fleet_age() -> Age:
+    """Of the newest readings of all sources together."""
+    found = members()
+    if not found:
+        return Age(None, None, None)
+    aged = min(found, key=lambda row: row.observed_at)
+    return Age(aged.observed_at, aged.source.period_s, max(row.revision for row in found))
+
+
 def fleet_layout(viewer: Any) -> FleetLayoutRow | None:
     """Newest revision and its layout's digest; None for viewers who may not see the whole fleet."""
     if tenant_scope(viewer) is not None:

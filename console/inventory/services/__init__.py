@@ -2,6 +2,7 @@
 
 from console.inventory.services.loading import (
     MAX_BYTES,
+    InputError,
     accept_upload,
     establish_world,
     load_snapshot_file,
@@ -16,6 +17,7 @@ from console.inventory.services.sources import remove_source, retry_source
 __all__ = [
     "MAX_BYTES",
     "Encoded",
+    "InputError",
     "accept_upload",
     "connector_of",
     "establish_world",

@@ -1,0 +1,146 @@
+"""The API's rows: the same dataclasses that the pages show, field by field."""
+
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from types import UnionType
+from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
+
+from rest_framework import serializers
+
+from console.inventory.choices import Behaviour, UploadKind
+from console.inventory.models import Observation, Upload
+from console.inventory.selectors.nodes import NodeCard, NodeRow
+from console.inventory.selectors.overview import FleetLayoutRow, Tile
+from console.inventory.selectors.pods import PodCard, PodRow
+from console.inventory.selectors.pools import Fits, PoolChoice, ShapeTotal, Waterfall
+from console.inventory.selectors.series import Bucket
+from console.inventory.selectors.sources import SourceRow
+
+type Serializer = type[serializers.Serializer[Any]]
+_PLAIN: dict[Any, type[serializers.Field[Any, Any, Any, Any]]] = {
+    str: serializers.CharField,
+    int: serializers.IntegerField,
+    float: serializers.FloatField,
+    bool: serializers.BooleanField,
+    datetime: serializers.DateTimeField,
+}
+
+
+def rows_of(row_type: type) -> Serializer:
+    """A serializer with one field for each field of a row type."""
+    hints = get_type_hints(row_type)
+    found: dict[str, Any] = {field.name: _field(hints[field.name]) for field in fields(row_type)}
+    found["__doc__"] = row_type.__doc__
+    return type(f"{row_type.__name__}Serializer", (serializers.Serializer,), found)
+
+
+def _field(hint: Any, **options: Any) -> Any:
+    """Optional types may be null, tuples are lists, rows within rows are objects."""
+    inner = [each for each in get_args(hint) if each is not type(None)]
+    if get_origin(hint) in (Union, UnionType):
+        if len(inner) == len(get_args(hint)):
+            return _field(inner[-1] if float in inner else inner[0], **options)
+        wide = float if float in inner else inner[0]
+        return _field(wide, allow_null=True, **options)
+    if get_origin(hint) is tuple:
+        return _list(inner, options)
+    if is_dataclass(hint):
+        return rows_of(hint)(**options)  # type: ignore[arg-type]
+    return _PLAIN[hint](**options)
+
+
+def _list(inner: list[Any], options: dict[str, Any]) -> Any:
+    """``tuple[X, ...]`` is a list of X, ``tuple[X, Y]`` a list of two."""
+    if len(inner) == 2 and inner[1] is not Ellipsis:
+        return serializers.ListField(child=serializers.CharField(), min_length=2, max_length=2, **options)
+    child = inner[0]
+    if is_dataclass(child):
+        return rows_of(child)(many=True, **options)  # type: ignore[arg-type]
+    return serializers.ListField(child=_field(child), **options)
+
+
+NodeRowSerializer = rows_of(NodeRow)
+NodeCardSerializer = rows_of(NodeCard)
+PodRowSerializer = rows_of(PodRow)
+PodCardSerializer = rows_of(PodCard)
+SourceRowSerializer = rows_of(SourceRow)
+TileSerializer = rows_of(Tile)
+FleetLayoutSerializer = rows_of(FleetLayoutRow)
+PoolChoiceSerializer = rows_of(PoolChoice)
+WaterfallSerializer = rows_of(Waterfall)
+ShapeTotalSerializer = rows_of(ShapeTotal)
+FitsSerializer = rows_of(Fits)
+BucketSerializer = rows_of(Bucket)
+
+
+class _PageSerializer(serializers.Serializer[Any]):
+    """A page of a list that stands still: its cursors name the revision that it was cut from."""
+
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+    total = serializers.IntegerField()
+    start = serializers.IntegerField()
+    revision = serializers.IntegerField()
+
+
+class NodePageSerializer(_PageSerializer):
+    results = NodeRowSerializer(many=True)
+
+
+class PodPageSerializer(_PageSerializer):
+    results = PodRowSerializer(many=True)
+
+
+class ObservationSerializer(serializers.ModelSerializer[Observation]):
+    source = serializers.CharField(source="source.name")
+    measured = serializers.BooleanField()
+
+    class Meta:
+        model = Observation
+        fields: ClassVar = [
+            "revision",
+            "source",
+            "digest",
+            "taken_at",
+            "observed_at",
+            "counts",
+            "changed",
+            "warnings",
+            "measured",
+        ]
+        read_only_fields = fields
+
+
+class UploadSerializer(serializers.ModelSerializer[Upload]):
+    """What became of files: ``refusal`` has path, value and reason; ``report`` counts, warnings and unknown fields."""
+
+    source = serializers.CharField(source="source.name", allow_null=True, default=None)
+
+    class Meta:
+        model = Upload
+        fields: ClassVar = [
+            "id",
+            "kind",
+            "name",
+            "state",
+            "refusal",
+            "report",
+            "source",
+            "created_at",
+            "finished_at",
+        ]
+        read_only_fields = fields
+
+
+class LoadSerializer(serializers.Serializer[Any]):
+    """Files of a new source: ``snapshot`` for kind snapshot, ``nodes`` and ``pods`` for the tables."""
+
+    kind = serializers.ChoiceField(choices=UploadKind.choices, default=UploadKind.SNAPSHOT)
+    name = serializers.CharField(max_length=100)
+    behaviour = serializers.ChoiceField(choices=Behaviour.choices, default=Behaviour.FILE)
+    snapshot = serializers.FileField(required=False, allow_empty_file=True)
+    nodes = serializers.FileField(required=False, allow_empty_file=True)
+    pods = serializers.FileField(required=False, allow_empty_file=True)
+    load = serializers.FloatField(min_value=0, max_value=1.5, default=0.9)
+    lock = serializers.FloatField(min_value=0, max_value=1, default=0.4)
+    seed = serializers.IntegerField(min_value=0, max_value=2**31, default=0)

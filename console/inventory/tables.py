@@ -1,0 +1,75 @@
+"""Columns of the tables and their CSV twins: heading, sort key, field of the row."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass, fields
+from typing import Any
+from urllib.parse import urlencode
+
+from console.inventory.selectors import NodeRow, PodRow
+
+NODE_HEAD = tuple(field.name for field in fields(NodeRow))
+POD_HEAD = tuple(field.name for field in fields(PodRow))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``sort`` "" cannot be sorted by."""
+
+    label: str
+    sort: str
+    number: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A column as it stands in the head of a table: where a click leads and how it is sorted now."""
+
+    label: str
+    number: bool
+    href: str
+    direction: str  # "ascending", "descending" or ""
+
+
+NODE_COLUMNS = (
+    Column("Node", "name"),
+    Column("Cluster", "cluster"),
+    Column("Model", "model"),
+    Column("ASW", "asw"),
+    Column("Health", "health"),
+    Column("GPUs", "gpus", number=True),
+    Column("Free", "free", number=True),
+    Column("Stranded", "stranded", number=True),
+    Column("Why", ""),
+    Column("Pods", "pods", number=True),
+)
+POD_COLUMNS = (
+    Column("Pod", "namespace"),
+    Column("Cluster", "cluster"),
+    Column("Node", "node"),
+    Column("Tenant", "tenant"),
+    Column("GPUs", "gpus", number=True),
+    Column("CPU", "cpu", number=True),
+    Column("Memory", "memory", number=True),
+    Column("Tier", ""),
+    Column("Priority", "priority", number=True),
+    Column("State", ""),
+)
+
+
+def headings(columns: Iterable[Column], query: dict[str, str], sort: str) -> tuple[Heading, ...]:
+    """Sorting starts ascending for names and descending for figures, and turns round on the next click."""
+    return tuple(_heading(column, query, sort) for column in columns)
+
+
+def _heading(column: Column, query: dict[str, str], sort: str) -> Heading:
+    if not column.sort:
+        return Heading(column.label, column.number, "", "")
+    up, down = column.sort, f"-{column.sort}"
+    first, second = (down, up) if column.number else (up, down)
+    wanted = second if sort == first else first
+    direction = {up: "ascending", down: "descending"}.get(sort, "")
+    return Heading(column.label, column.number, f"?{urlencode({**query, 'sort': wanted})}", direction)
+
+
+def csv_lines(rows: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    return (astuple(row) for row in rows)

@@ -1,0 +1,45 @@
+"""Addresses and words for templates of nodes and pods."""
+
+from typing import Any
+
+from django import template
+
+from console.inventory.addresses import node_address, pod_address
+from console.inventory.choices import HealthCode
+from console.inventory.selectors.nodes import CAUSE_WORDS
+
+register = template.Library()
+
+
+@register.simple_tag
+def node_url(row: Any, name: str = "") -> str:
+    """The page of a node row, or of the node ``name`` on which a pod row stands."""
+    return node_address(row.cluster, name or row.name, row.source)
+
+
+@register.simple_tag
+def pod_url(row: Any) -> str:
+    return pod_address(row.cluster, row.key, row.source)
+
+
+@register.filter
+def health_words(code: str) -> str:
+    return str(HealthCode(code).label)
+
+
+@register.filter
+def cause_words(cause: str | None) -> str:
+    return CAUSE_WORDS.get(cause or "", "–")
+
+
+@register.filter
+def cores(milli: int | None) -> str:
+    """CPU in cores, with a decimal only where one says something."""
+    if milli is None:
+        return "–"
+    return f"{milli // 1000:,}" if milli % 1000 == 0 else f"{milli / 1000:,.1f}"
+
+
+@register.filter
+def gib(mib: int | None) -> str:
+    return "–" if mib is None else f"{mib / 1024:,.0f}" if mib >= 10240 else f"{mib / 1024:,.1f}"

@@ -1,0 +1,139 @@
+"""Pages of nodes and pods."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from console.inventory import selectors
+from console.inventory.filters import TableView, read_table
+from console.inventory.selectors.paging import BadCursorError, Page
+from console.inventory.tables import (
+    NODE_COLUMNS,
+    NODE_HEAD,
+    POD_COLUMNS,
+    POD_HEAD,
+    Column,
+    csv_lines,
+    headings,
+)
+from console.rest.csv import csv_response
+
+OWN = "inventory.view_own"
+
+
+@require_safe
+@permission_required(OWN, raise_exception=True)
+@vary_on_headers("HX-Request")
+def node_table(request: HttpRequest) -> HttpResponse:
+    """All nodes that the viewer may see, by filter and order; htmx asks for the table alone."""
+    view = read_table(request.GET, "name")
+    page = _page(lambda: selectors.node_rows(request.user, view.filters, **_cut(view)))
+    return _table(request, "inventory/nodes.html", view, page, NODE_COLUMNS)
+
+
+@require_safe
+@permission_required(OWN, raise_exception=True)
+@vary_on_headers("HX-Request")
+def pod_table(request: HttpRequest) -> HttpResponse:
+    """All pods that the viewer may see."""
+    view = read_table(request.GET, "namespace")
+    page = _page(lambda: selectors.pod_rows(request.user, view.filters, **_cut(view)))
+    return _table(request, "inventory/pods.html", view, page, POD_COLUMNS)
+
+
+@require_safe
+@permission_required(OWN, raise_exception=True)
+def node_csv(request: HttpRequest) -> HttpResponseBase:
+    view = read_table(request.GET, "name")
+    rows = selectors.node_csv(request.user, view.filters, sort=view.sort)
+    return csv_response("nodes", NODE_HEAD, csv_lines(rows))
+
+
+@require_safe
+@permission_required(OWN, raise_exception=True)
+def pod_csv(request: HttpRequest) -> HttpResponseBase:
+    view = read_table(request.GET, "namespace")
+    rows = selectors.pod_csv(request.user, view.filters, sort=view.sort)
+    return csv_response("pods", POD_HEAD, csv_lines(rows))
+
+
+@require_safe
+@permission_required(OWN, raise_exception=True)
+@vary_on_headers("HX-Request")
+def node(request: HttpRequest, cluster: str = "", name: str = "") -> HttpResponse:
+    """One node with its pods."""
+    card = _found(request, selectors.node_card, cluster, name)
+    part = "#body" if request.headers.get("HX-Request") else ""
+    return render(request, f"inventory/node.html{part}", {"section": "nodes", "card": card, "row": card.row})
+
+
+@require_safe
+@permission_required(OWN, raise_exception=True)
+@vary_on_headers("HX-Request")
+def pod(request: HttpRequest, cluster: str = "", name: str = "") -> HttpResponse:
+    """One pod."""
+    card = _found(request, selectors.pod_card, cluster, name)
+    part = "#body" if request.headers.get("HX-Request") else ""
+    return render(request, f"inventory/pod.html{part}", {"section": "pods", "card": card, "row": card.row})
+
+
+@require_safe
+@permission_required(OWN, raise_exception=True)
+def node_why(request: HttpRequest, cluster: str, name: str) -> HttpResponse:
+    """What the map's bytes cannot say of a node, as one line of text for its hover card."""
+    card = _found(request, selectors.node_card, cluster, name)
+    return HttpResponse(selectors.why_words(card), content_type="text/plain; charset=utf-8")
+
+
+def _cut(view: TableView) -> dict[str, Any]:
+    return {"sort": view.sort, "cursor": view.cursor, "size": view.size}
+
+
+def _page(read: Any) -> Page[Any]:
+    try:
+        return read()  # type: ignore[no-any-return]
+    except (BadCursorError, selectors.NotThereError) as error:
+        raise Http404(f"This page of the table is no longer there: {error}.") from error
+
+
+def _table(
+    request: HttpRequest, template: str, view: TableView, page: Page[Any], columns: tuple[Column, ...]
+) -> HttpResponse:
+    def address(cursor: str | None) -> str | None:
+        return f"?{urlencode({**view.query, 'cursor': cursor})}" if cursor is not None else None
+
+    context = {
+        "section": "fleet",
+        "view": view,
+        "page": page,
+        "headings": headings(columns, view.query, view.sort),
+        "query": urlencode(view.query),
+        "next": address(page.next),
+        "previous": address(page.previous),
+        "reading": selectors.fleet_age(),
+    }
+    if request.headers.get("HX-Request"):
+        return render(request, f"{template}#table", context)
+    return render(request, template, context | {"choices": selectors.filter_choices(request.user)})
+
+
+def _found(request: HttpRequest, read: Any, cluster: str, name: str) -> Any:
+    """The card of the named thing.  A slash may belong to either name, so each reading of the path is tried."""
+    source = request.GET.get("source", "")
+    if not name:
+        cluster, name = request.GET.get("cluster", ""), request.GET.get("name", "")
+        pairs = [(cluster, name)]
+    else:
+        words = f"{cluster}/{name}".split("/")
+        pairs = [("/".join(words[:cut]), "/".join(words[cut:])) for cut in range(1, min(len(words), 6))]
+    for pair in pairs:
+        try:
+            return read(request.user, *pair, source=source)
+        except selectors.NotThereError:
+            continue
+    raise Http404("There is no such thing here, or it is not yours to see.")
