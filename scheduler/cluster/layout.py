@@ -119,7 +119,9 @@ class _Bench:
         """Take the first good devices, those that the lender holds before all others."""
         wanted = resident.gpus
         for device in self._order(resident):
-            if wanted and good(resident, device):
+            if not wanted:
+                break
+            if good(resident, device):
                 self.put(resident, device)
                 wanted -= 1
         group = resident.pod if resident.pod in self.lent else resident.lender
@@ -134,8 +136,8 @@ class _Bench:
             return self.memory[device] + resident.memory_mib <= self.memory_mib[device]
         return self.untouched(resident, device)
 
-    def _order(self, resident: Resident) -> list[int]:
-        devices = list(range(len(self.use)))
+    def _order(self, resident: Resident) -> Sequence[int]:
+        devices = range(len(self.use))
         lent = self.lent.get(resident.lender)
         return devices if lent is None else sorted(devices, key=lambda device: lent[device] == 0)
 
