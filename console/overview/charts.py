@@ -1,27 +1,25 @@
 """Rows of the first page turned into what its template draws. No database."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from console.ui.figures import number, percent
 
-# Order of the waterfall: cause, words, colour class.
-CAUSES = (
-    ("unhealthy", "Not ready, cordoned", "down"),
-    ("allocated_hp", "HP", "hp"),
-    ("allocated_lp", "LP (spot)", "lp"),
-    ("standby", "Standby asleep", "standby"),
-    ("fractional", "Shared remainder", "other"),
-    ("stranded", "Stranded", "stranded"),
-    ("cpu_memory", "CPU or memory short", "cpu"),
-    ("topology", "Topology", "other"),
-    ("constraint", "Taint, pin, quota", "other"),
-)
+TONES = {
+    "unhealthy": "down",
+    "allocated_hp": "hp",
+    "allocated_lp": "lp",
+    "standby": "standby",
+    "stranded": "stranded",
+    "cpu_memory": "cpu",
+}
+LEVEL_WORDS = {"host": "One node", "asw": "One ASW", "cluster": "One cluster"}
 HEAT_CLASSES = 13
 HEAT_TOP = 40  # percent of a pool's GPUs at the bright end of the cluster × model grid
 CIVIDIS = (
-    "#00224e #0a2d6b #2b3c6d #434e6c #575c6e #696970 #7c7b78 #8f8978 #a39a76 #b9ac70 #d0be67 #e7d159 #fee838"
-).split()
+    "#00224e", "#0a2d6b", "#2b3c6d", "#434e6c", "#575c6e", "#696970", "#7c7b78",
+    "#8f8978", "#a39a76", "#b9ac70", "#d0be67", "#e7d159", "#fee838",
+)  # fmt: skip
 LEGENDS = (
     ("free", "Free GPUs of node, fixed scale"),
     ("stranded", "Stranded GPUs of node, fixed scale"),
@@ -36,33 +34,6 @@ HEALTH_LEGEND = (
     ("degraded", "stranded"),
     ("no GPUs", "border"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class FallRow:
-    label: str
-    tone: str
-    milli: int
-    start_milli: int
-    last: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Fall:
-    """One waterfall: GPU thousandths. The causes and what is usable add up to all."""
-
-    pool: str
-    label: str
-    shape: str
-    all_milli: int
-    rows: list[FallRow]
-    reclaimable_milli: int
-    locked_milli: int
-    unfixable_milli: int
-
-    @property
-    def lost_milli(self) -> int:
-        return self.reclaimable_milli + self.locked_milli + self.unfixable_milli
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +70,13 @@ class Share:
     url: str
 
 
-def fall_rows(causes: Mapping[str, int], usable_milli: int, slots: int) -> list[FallRow]:
-    """Floating bars: each begins where the one above ends; causes of nothing stay."""
-    rows, start = [], 0
-    for cause, label, tone in CAUSES:
-        milli = causes.get(cause, 0)
-        rows.append(FallRow(label, tone, milli, start))
-        start += milli
-    rows.append(FallRow(f"Usable: {number(slots)} slots", "usable", usable_milli, start, last=True))
-    return rows
+def tone_of(cause: str) -> str:
+    """Colour class of a cause; those without a colour of their own share one."""
+    return TONES.get(cause, "other")
+
+
+def level_words(level: str) -> str:
+    return LEVEL_WORDS.get(level, f"One {level}")
 
 
 def grid(shares: Sequence[Share], words: str) -> Grid:
@@ -137,9 +106,3 @@ def _cell(share: Share | None) -> GridCell | None:
 def ramp() -> list[tuple[str, str]]:
     """Stops of the legend's gradient."""
     return [(f"{i / (HEAT_CLASSES - 1):.3f}", colour) for i, colour in enumerate(CIVIDIS)]
-
-
-def hourly[Point](points: Sequence[Point], wanted: int = 25) -> Iterable[Point]:
-    """At most `wanted` points, evenly thinned, the newest always among them."""
-    every = max(1, -(-len(points) // wanted))
-    return list(reversed(points[::-1][::every]))

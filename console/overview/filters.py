@@ -19,7 +19,7 @@ LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class FleetView:
-    """Empty text = all. `pool` is a model, `shape` a request shape such as 8G96C, `asw` "-" the unlabelled nodes."""
+    """Empty text = all. `pool` is a key of pool_choices, `shape` such as 8G96C, `asw` "-" the unlabelled nodes."""
 
     cluster: str = ""
     model: str = ""
@@ -47,6 +47,10 @@ class FleetView:
     def kept_for_pool(self) -> list[tuple[str, str]]:
         return self._pairs(without=("pool",))
 
+    @property
+    def without_pool(self) -> str:
+        return self.with_changes(pool="")
+
     def with_changes(self, **changes: str) -> str:
         """The page's address with some fields changed; fields at their default stay out of it."""
         query = urlencode(replace(self, **changes)._pairs())
@@ -62,7 +66,7 @@ class FleetView:
 
 
 def read_view(query: Mapping[str, str]) -> FleetView:
-    """The view that a query string asks for; an unknown measure falls back to free GPUs, as an unknown page would to the first."""
+    """The view that a query string asks for; a measure that does not exist is the first one."""
     known = {field.name: query.get(field.name, "")[:LONGEST] for field in fields(FleetView)}
     if known["measure"] not in dict(MEASURES):
         known["measure"] = "free"

@@ -1,19 +1,48 @@
-"""The first page."""
+"""The first page, whole or only its board for a live refresh."""
 
 from typing import Any
 
-from console.overview.charts import HEALTH_LEGEND, HEAT_TOP, ramp
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from console.overview import selectors
+from console.overview.charts import HEALTH_LEGEND, HEAT_TOP, LEGENDS, ramp
 from console.overview.filters import read_view
 
 
-def context_of(request: Any, board: Any) -> dict[str, Any]:
-    return {
+@never_cache
+@vary_on_headers("HX-Request")
+@require_safe
+def fleet(request: HttpRequest) -> HttpResponse:
+    view = read_view(request.GET)
+    page: dict[str, Any] = {
         "section": "fleet",
-        "view": read_view(request.GET),
-        "board": board,
-        "heat_top": HEAT_TOP,
+        "view": view,
+        "board": selectors.board(request.user, view),
+        "legends": LEGENDS,
         "health_legend": HEALTH_LEGEND,
+        "heat_top": HEAT_TOP,
         "ramp": ramp(),
-        "plan_url": "",
-        "map": {"map": "/fleet/map/nodes/0", "layout": "/fleet/map/layout/DIGEST", "names": "/fleet/map/names/DIGEST", "node": "/node/CLUSTER/NODE", "card": "/card/CLUSTER/NODE"},
+        "addresses": _addresses(),
+    }
+    if request.headers.get("HX-Request"):
+        return render(request, "overview/fleet.html#board", page)
+    return render(request, "overview/fleet.html", page | {"filters": selectors.filters(request.user, view)})
+
+
+def _addresses() -> dict[str, str]:
+    """Addresses for the map's script, with words that it replaces."""
+    return {
+        "map": reverse("inventory:map-nodes", args=[0]),
+        "layout": reverse("inventory:map-layout", args=["DIGEST"]),
+        "names": reverse("inventory:map-names", args=["DIGEST"]),
+        "node": reverse("inventory:node-named"),
+        "why": reverse("inventory:node-why", args=["CLUSTER", "NODE"]),
+        "nodes": reverse("inventory:nodes"),
+        "load": reverse("inventory:load"),
+        "plan": reverse("consolidation:new"),
     }

@@ -84,7 +84,7 @@ def _figure(value: object) -> str:
     if value is None:
         return figures.DASH
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return figures.number(value, 0 if isinstance(value, int) else 1)
+        return figures.number(value, 0 if value == int(value) else 1)
     return str(value)
 
 
@@ -181,8 +181,8 @@ def bar(
     drawn = max(1.5, value * scale) if value > 0 else 0
     offset = min(start * scale, width - drawn)
     return format_html(
-        '<svg class="sl-graph" width="{}" height="{}" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-hidden="true">'
-        '<rect x="{}" width="{}" height="{}" rx="1" class="sl-f-{}"/></svg>',
+        '<svg class="sl-graph" width="{}" height="{}" viewBox="0 0 {} {}" preserveAspectRatio="none" '
+        'aria-hidden="true"><rect x="{}" width="{}" height="{}" rx="1" class="sl-f-{}"/></svg>',
         width,
         height,
         width,

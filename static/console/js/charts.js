@@ -56,10 +56,16 @@ export function layout(more = {}) {
   };
 }
 
-/** Text from outside for Plotly, which reads a little markup: none of it may come from a name. */
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
+
+/** A name from outside with its unseen characters spelt out, as the server's pages do. */
+export function visible(text) {
+  return text.replace(HIDDEN, (c) => `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+}
+
+/** The same for Plotly, which reads a little markup: none of it may come from a name. */
 export function plain(text) {
-  const shown = text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu, (c) => `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
-  return shown.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return visible(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 function paint(element, figure) {

@@ -16,10 +16,10 @@ export function readGroups(document, keep = () => true) {
   const groups = [];
   const gpus = [];
   let first = 0;
-  for (const { cluster, models } of document.groups) {
+  for (const { source, cluster, models } of document.groups) {
     for (const { model, asws } of models) {
       for (const run of asws) {
-        const entry = { cluster, model, asw: run.asw, count: run.count, first };
+        const entry = { source, cluster, model, asw: run.asw, count: run.count, first };
         for (const [each, count] of run.gpus) for (let k = 0; k < count; k += 1) gpus.push(each);
         first += run.count;
         if (keep(entry)) groups.push(entry);
@@ -29,13 +29,17 @@ export function readGroups(document, keep = () => true) {
   return { groups, nodes: first, gpus: Uint16Array.from(gpus) };
 }
 
+function sameCluster(one, other) {
+  return one.source === other.source && one.cluster === other.cluster;
+}
+
 function columnsOf(count) {
   return Math.ceil(count / LANE_ROWS);
 }
 
 function clusterColumns(groups, from) {
   let total = 0;
-  for (let i = from; i < groups.length && groups[i].cluster === groups[from].cluster; i += 1) {
+  for (let i = from; i < groups.length && sameCluster(groups[i], groups[from]); i += 1) {
     total += columnsOf(groups[i].count) + ASW_GAP;
     if (i > from && groups[i].model !== groups[i - 1].model) total += POOL_GAP;
   }
@@ -90,7 +94,7 @@ class Pen {
 function startGroup(pen, groups, i) {
   const group = groups[i];
   const before = groups[i - 1];
-  const newCluster = !before || before.cluster !== group.cluster;
+  const newCluster = !before || !sameCluster(before, group);
   if (newCluster && before) {
     pen.closeLabel();
     const need = clusterColumns(groups, i);
@@ -113,7 +117,7 @@ function startGroup(pen, groups, i) {
 function poolNodes(groups, from) {
   let total = 0;
   for (let i = from; i < groups.length; i += 1) {
-    if (groups[i].cluster !== groups[from].cluster || groups[i].model !== groups[from].model) break;
+    if (!sameCluster(groups[i], groups[from]) || groups[i].model !== groups[from].model) break;
     total += groups[i].count;
   }
   return total;

@@ -1,18 +1,16 @@
 // The node map: one cell a node, from bytes by revision; hover card, keyboard cursor, measure switch.
 import { categorical, draw, layout, plain, sequential, token } from "./charts.js";
-import { LANE_ROWS, place, readGroups, step } from "./lanes.js";
+import { MapCursor } from "./cursor.js";
+import { place, readGroups } from "./lanes.js";
 import { isPaused, on } from "./live.js";
 import { fetchMap, NO_DATA } from "./wire.js";
 
 const NARROW = 640;
 const WIDE = 1920;
-const CARD_WAIT_MS = 150;
 const NOT_READY = 2;
 const BELOW = -10;
 const HEALTH_CODES = ["ok", "cordoned", "not_ready", "degraded", "no_gpus"];
-const HEALTH = ["Ready", "Cordoned", "Not ready", "Degraded", "No GPUs"];
 const HEALTH_TOKENS = ["c-other", "c-lp", "c-down", "c-stranded", "border"];
-const WORDS = { free: "free", stranded: "stranded", cpu_bound: "CPU-bound", standby: "asleep", lp: "held by LP" };
 
 const brush = document.createElement("canvas").getContext("2d");
 
@@ -41,47 +39,56 @@ export class NodeMap {
     this.root = root;
     this.plot = root.querySelector("[data-map-plot]");
     this.stage = root.querySelector("[data-map-stage]");
-    this.card = root.querySelector("[data-map-card]");
-    this.ring = root.querySelector("[data-map-ring]");
     this.note = root.querySelector("[data-map-note]");
     this.measure = root.dataset.measure;
-    this.cursor = -1;
     this.names = null;
     this.held = null;
-    this.details = new Map();
-    this.turn = 0;
+    this.wanted = null;
+    this.busy = false;
+    this.cursor = new MapCursor(this);
   }
 
   async start() {
     this.root.addEventListener("click", (event) => this.pickMeasure(event));
-    this.stage.addEventListener("pointermove", (event) => this.point(event));
-    this.stage.addEventListener("pointerleave", () => this.leave());
-    this.stage.addEventListener("click", (event) => this.openAt(event));
-    this.stage.addEventListener("keydown", (event) => this.press(event));
-    this.stage.addEventListener("focus", () => this.focus());
-    this.stage.addEventListener("blur", () => this.hide());
+    this.cursor.listen();
     new ResizeObserver(() => this.resized()).observe(this.root);
     on("fleet", (event) => this.news(event));
-    await this.load(this.root.dataset.revision, this.root.dataset.layout);
+    await this.pull(this.root.dataset.revision, this.root.dataset.layout);
   }
 
   address(revision) {
-    const url = new URL(this.root.dataset.mapUrl.replace("/0", `/${revision}`), location.href);
+    const url = new URL(this.root.dataset.mapUrl.replace(/0(?=\/?$)/, revision), location.href);
     url.searchParams.set("measure", this.measure);
     return url;
   }
 
+  /** One request at a time, and always for the newest that is wanted: slow networks skip, they do not queue. */
+  async pull(revision, digest) {
+    if (!revision) return;
+    this.wanted = { revision: Number(revision), digest };
+    if (this.busy) return;
+    this.busy = true;
+    while (this.wanted) {
+      const { revision: next, digest: places } = this.wanted;
+      this.wanted = null;
+      await this.load(next, places);
+    }
+    this.busy = false;
+  }
+
   async load(revision, digest) {
-    const turn = ++this.turn;
+    const measure = this.measure;
     try {
       if (digest && digest !== this.digest) await this.readLayout(digest);
-      const { map } = await fetchMap(this.address(revision), this.held);
-      if (turn !== this.turn) return;
+      const map = await fetchMap(this.address(revision), this.held);
+      if (measure !== this.measure) return;
+      if (map.nodes !== this.nodes) throw new Error("its nodes are not those of its layout");
       this.held = map;
+      this.revision = revision;
       this.say("");
       this.paint();
     } catch (error) {
-      if (turn === this.turn) this.say(`The map could not be read: ${error.message}. The table beside it has the same figures.`);
+      this.say(`The map could not be read: ${error.message}. The table has the same figures by pool.`);
     }
   }
 
@@ -90,17 +97,17 @@ export class NodeMap {
     if (!answer.ok) throw new Error(`the layout: the server answered ${answer.status}`);
     this.document = await answer.json();
     this.digest = digest;
+    this.nodes = readGroups(this.document).nodes;
     this.held = null;
     this.names = null;
     this.field = null;
-    this.cursor = -1;
+    this.cursor.reset();
   }
 
   news(event) {
-    // The board is swapped on the same event and knows the newest layout; a hidden or paused page asks for nothing.
-    if (isPaused() || !event.revision) return;
-    this.details.clear();
-    this.load(event.revision, event.layout);
+    if (isPaused() || !event.revision || event.revision <= (this.revision ?? 0)) return;
+    this.cursor.forgetDetails();
+    this.pull(event.revision, event.layout ?? this.digest);
   }
 
   say(words) {
@@ -144,7 +151,7 @@ export class NodeMap {
     this.plot.dataset.drawMs = (performance.now() - began).toFixed(1);
     this.plot.dataset.revision = this.held.revision;
     this.root.dataset.ready = "true";
-    if (document.activeElement === this.stage && this.cursor >= 0) this.show(this.cursor);
+    this.cursor.redraw();
   }
 
   shown(index) {
@@ -153,7 +160,7 @@ export class NodeMap {
     return values[index] === NO_DATA ? BELOW : values[index];
   }
 
-  wanted(index) {
+  passes(index) {
     const only = this.root.dataset.health;
     return !only || HEALTH_CODES[this.held.columns[1][index]] === only;
   }
@@ -164,8 +171,8 @@ export class NodeMap {
     const health = this.held.columns[1];
     for (const i of order) {
       const here = ys[i] * width + xs[i];
-      this.z[here] = this.wanted(i) ? this.shown(i) : NaN;
-      if (health[i] === NOT_READY && this.wanted(i)) {
+      this.z[here] = this.passes(i) ? this.shown(i) : NaN;
+      if (health[i] === NOT_READY && this.passes(i)) {
         this.down.x.push(xs[i]);
         this.down.y.push(ys[i]);
       }
@@ -191,7 +198,7 @@ export class NodeMap {
   heat(z) {
     const plainScale = { zmin: BELOW, zmax: 100, colorscale: sequential() };
     const codes = ["unknown", ...HEALTH_TOKENS].map(token);
-    const codeScale = { zmin: -1.5, zmax: HEALTH.length - 0.5, colorscale: categorical(codes) };
+    const codeScale = { zmin: -1.5, zmax: HEALTH_CODES.length - 0.5, colorscale: categorical(codes) };
     const scale = this.measure === "health" ? codeScale : plainScale;
     return { type: "heatmap", z, showscale: false, zsmooth: false, hoverongaps: false, hoverinfo: "skip", ...scale };
   }
@@ -228,67 +235,19 @@ export class NodeMap {
     ];
   }
 
-  // --- pointing, walking, opening ---------------------------------------------------------------------------------
-
-  under(event) {
-    if (!this.field) return -1;
-    const box = this.stage.getBoundingClientRect();
-    const x = Math.floor((event.clientX - box.left) / (box.width / this.field.width));
-    const y = Math.floor((event.clientY - box.top) / (box.height / this.field.height));
-    if (x < 0 || y < 0 || x >= this.field.width || y >= this.field.height) return -1;
-    return this.field.at[y * this.field.width + x];
-  }
-
-  point(event) {
-    const index = this.under(event);
-    if (index === this.hovered) return;
-    this.hovered = index;
-    if (index >= 0) this.show(index);
-    else this.hide();
-  }
-
-  leave() {
-    this.hovered = -1;
-    if (document.activeElement === this.stage && this.cursor >= 0) this.show(this.cursor);
-    else this.hide();
-  }
-
-  focus() {
-    if (!this.field || this.field.order.length === 0) return;
-    if (this.cursor < 0) this.cursor = this.field.order[0];
-    this.show(this.cursor);
-  }
-
-  press(event) {
-    if (!this.field || this.field.order.length === 0) return;
-    const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    const order = this.field.order;
-    if (moves[event.key]) this.cursor = step(this.field, this.cursor, ...moves[event.key]);
-    else if (event.key === "Home") this.cursor = order[0];
-    else if (event.key === "End") this.cursor = order[order.length - 1];
-    else if (event.key === "Enter") this.open(this.cursor);
-    else return;
-    event.preventDefault();
-    this.show(this.cursor);
-  }
-
-  async openAt(event) {
-    const index = this.under(event);
-    if (index < 0) return;
-    this.cursor = index;
-    await this.open(index);
-  }
-
   async open(index) {
     const name = await this.nameOf(index);
     const group = this.groupOf(index);
-    if (!name || !group) return;
-    location.assign(this.nodeAddress(group.cluster, name));
+    if (name && group) location.assign(this.nodeAddress(group, name));
   }
 
-  nodeAddress(cluster, name) {
-    const address = this.root.dataset.nodeUrl;
-    return address.replace("CLUSTER", encodeURIComponent(cluster)).replace("NODE", encodeURIComponent(name));
+  nodeAddress({ cluster, source }, name) {
+    return `${this.root.dataset.nodeUrl}?${new URLSearchParams({ cluster, name, source })}`;
+  }
+
+  whyAddress({ cluster, source }, name) {
+    const path = this.root.dataset.whyUrl.replace("CLUSTER", encodeURIComponent(cluster));
+    return `${path.replace("NODE", encodeURIComponent(name))}?${new URLSearchParams({ source })}`;
   }
 
   async nameOf(index) {
@@ -307,68 +266,6 @@ export class NodeMap {
 
   groupOf(index) {
     return this.groups.find((group) => index >= group.first && index < group.first + group.count);
-  }
-
-  place(element, x, y) {
-    element.style.left = `${x}px`;
-    element.style.top = `${y}px`;
-  }
-
-  async show(index) {
-    const { xs, ys, cell, width } = this.field;
-    const scale = this.stage.clientWidth / width;
-    this.ring.hidden = false;
-    this.place(this.ring, (xs[index] + 0.5) * scale, (ys[index] + 0.5) * cell);
-    this.asked = index;
-    const name = await this.nameOf(index);
-    if (this.asked !== index) return;
-    this.fillCard(index, name);
-    this.card.hidden = false;
-    const left = xs[index] * scale + 14;
-    const tooFar = left + this.card.offsetWidth > this.stage.clientWidth;
-    const above = ys[index] * cell + 18 + this.card.offsetHeight > this.stage.clientHeight + 40;
-    this.place(this.card, tooFar ? left - this.card.offsetWidth - 24 : left, above ? ys[index] * cell - this.card.offsetHeight - 10 : ys[index] * cell + 16);
-    clearTimeout(this.cardTimer);
-    this.cardTimer = setTimeout(() => this.explain(index, name), CARD_WAIT_MS);
-  }
-
-  hide() {
-    this.asked = -1;
-    clearTimeout(this.cardTimer);
-    this.card.hidden = true;
-    this.ring.hidden = true;
-  }
-
-  figureOf(index) {
-    const [values, health] = this.held.columns;
-    const state = HEALTH[health[index]];
-    if (this.measure === "health") return state ?? "no data";
-    if (values[index] === NO_DATA) return "no data";
-    const gpus = this.gpus[index];
-    const count = Math.round((values[index] * gpus) / 100 * 10) / 10;
-    const words = `${count} of ${gpus} ${gpus === 1 ? "GPU" : "GPUs"} ${WORDS[this.measure]}`;
-    return health[index] > 0 && state ? `${words}, ${state.toLowerCase()}` : words;
-  }
-
-  fillCard(index, name) {
-    const group = this.groupOf(index);
-    const where = [group.cluster, group.model ?? "no model", group.asw === null ? "no ASW label" : `ASW ${group.asw}`];
-    this.card.querySelector("[data-card-name]").textContent = name;
-    this.card.querySelector("[data-card-place]").textContent = where.join(", ");
-    this.card.querySelector("[data-card-value]").textContent = this.figureOf(index);
-    this.card.querySelector("[data-card-why]").textContent = this.details.get(index) ?? "";
-  }
-
-  /** What the bytes cannot say (why, what is left) comes from the server once the pointer rests. */
-  async explain(index, name) {
-    const address = this.root.dataset.cardUrl;
-    if (!address || this.details.has(index)) return;
-    const group = this.groupOf(index);
-    const url = address.replace("CLUSTER", encodeURIComponent(group.cluster)).replace("NODE", encodeURIComponent(name));
-    const answer = await fetch(url, { headers: { Accept: "text/plain" } });
-    if (!answer.ok) return;
-    this.details.set(index, await answer.text());
-    if (this.asked === index) this.card.querySelector("[data-card-why]").textContent = this.details.get(index);
   }
 
   /** The measures are links, so that they work everywhere; here the map changes in place. */
@@ -390,8 +287,6 @@ export class NodeMap {
       legend.hidden = !legend.dataset.legend.split(" ").includes(measure);
     }
     this.held = null;
-    this.load(this.root.dataset.revision, this.digest);
+    this.pull(this.revision ?? this.root.dataset.revision, this.digest);
   }
 }
-
-export const ROWS = LANE_ROWS;

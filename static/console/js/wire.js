@@ -41,14 +41,16 @@ export function apply(held, delta) {
   return true;
 }
 
-/** Fetches the map of a revision, as a delta where `held` allows it. Answers {map, full, bytes}. */
+/** The map of a revision: `held` brought up to date by a delta where that is possible, else a new one. */
 export async function fetchMap(address, held) {
   const url = new URL(address, location.href);
-  if (held) url.searchParams.set("from", String(held.revision));
+  const from = held?.revision;
+  if (from) url.searchParams.set("from", String(from));
   const answer = await fetch(url);
-  if (!answer.ok) throw new Error(`the map: the server answered ${answer.status}`);
+  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
   const got = decode(await answer.arrayBuffer());
-  if (got.full) return { map: { ...got, columns: got.columns.map((column) => column.slice()) }, full: true };
-  if (held && apply(held, got)) return { map: held, full: false };
+  if (got.full) return { ...got, columns: got.columns.map((column) => column.slice()) };
+  // A delta fits only what it was asked for; anything else is fetched whole.
+  if (held && held.revision === from && apply(held, got)) return held;
   return fetchMap(address, null);
 }

@@ -1,0 +1,276 @@
+"""The first page as one thing, composed of what inventory and plans say."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils import timezone
+
+from console.inventory import selectors as inventory
+from console.inventory.selectors.measured import newest_measurements
+from console.overview.charts import Grid, Share, grid, level_words, tone_of
+from console.overview.filters import FILTERS, MEASURES, UNLABELLED, FleetView
+from console.plans import selectors as plans
+from console.plans.choices import State
+from console.ui.ages import limits
+from console.ui.figures import duration, number
+
+MOST_OPTIONS = 300
+MOST_DECISIONS = 8
+IN_USE = ("unhealthy", "allocated_hp", "allocated_lp", "standby", "fractional")
+CAUSE_OF_MEASURE = {
+    "stranded": "stranded",
+    "cpu_bound": "cpu_memory",
+    "standby": "standby",
+    "lp": "allocated_lp",
+    "health": "unhealthy",
+}
+GRID_WORDS = {
+    "free": "Free GPUs in % of the pool",
+    "stranded": "Stranded GPUs in % of the pool",
+    "cpu_bound": "GPUs short of CPU in % of the pool",
+    "standby": "GPUs asleep in % of the pool",
+    "lp": "GPUs held by LP in % of the pool",
+    "health": "GPUs not ready or cordoned in % of the pool",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One choice that is a link."""
+
+    value: str
+    label: str
+    url: str
+    figure: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FallRow:
+    label: str
+    tone: str
+    milli: int
+    start_milli: int
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FitTable:
+    label: str
+    levels: list[str]
+    rows: tuple[Any, ...]
+    largest: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Standby:
+    """Hourly averages; None in a point = nothing is known of that hour."""
+
+    points: list[dict[str, Any]]
+    words: str
+    known_hours: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    what: str
+    url: str
+    fact: str
+    state: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """All panels, as of one revision. `map` is None for people who see only their own."""
+
+    sources: int
+    map: Any
+    tiles: tuple[Any, ...]
+    measures: list[Link]
+    grid: Grid
+    pools: tuple[Any, ...]
+    waterfall: Any
+    fall_rows: list[FallRow]
+    shapes: list[Link]
+    fits: FitTable | None
+    standby: Standby | None
+    decisions: list[Decision]
+    observed_at: datetime | None
+    period_s: int | None
+    missing: tuple[str, ...]
+
+    @property
+    def observed_ms(self) -> int:
+        return 0 if self.observed_at is None else int(self.observed_at.timestamp() * 1000)
+
+    @property
+    def limits_s(self) -> tuple[float, float]:
+        return limits(self.period_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """One filter of the bar; without choices it is a field to type in."""
+
+    name: str
+    label: str
+    value: str
+    all_words: str
+    choices: list[Choice]
+    always: bool
+
+
+def board(viewer: Any, view: FleetView) -> Board:
+    """Everything below the filter bar."""
+    wanted = inventory.Filters(**{name: getattr(view, name) for name in FILTERS})
+    layout = inventory.fleet_layout(viewer)
+    tiles = inventory.fleet_headline(viewer, wanted)
+    fall = inventory.waterfall(viewer, view.pool, view.shape)
+    states = inventory.source_states(viewer)
+    aged = layout if layout is not None else tiles[0]
+    return Board(
+        sources=len(states) if layout is not None else len(newest_measurements()),
+        map=layout,
+        tiles=tiles,
+        measures=[Link(value, label, view.with_changes(measure=value)) for value, label in MEASURES],
+        grid=_grid(view, fall.shape if fall is not None else ""),
+        pools=inventory.pool_choices(viewer),
+        waterfall=fall,
+        fall_rows=_fall_rows(fall),
+        shapes=_shapes(viewer, view),
+        fits=_fits(viewer, view),
+        standby=_standby(viewer) if layout is not None else None,
+        decisions=_decisions(viewer, states),
+        observed_at=aged.observed_at,
+        period_s=aged.period_s,
+        missing=tuple(state.name for state in states if state.revision is None),
+    )
+
+
+def filters(viewer: Any, view: FleetView) -> list[Filter]:
+    """The bar, with what this person may choose from."""
+    found = inventory.filter_choices(viewer)
+    unlabelled = Choice(UNLABELLED, "no ASW label")
+    return [
+        _filter("cluster", "Cluster", view.cluster, found.clusters, always=True),
+        _filter("model", "Model", view.model, found.models, always=True),
+        _filter("asw", "ASW", view.asw, found.asws, first=[unlabelled], all_words="All, with unlabelled"),
+        _filter("tenant", "Tenant", view.tenant, found.tenants),
+        Filter("health", "Health", view.health, "All", [Choice(*pair) for pair in found.health], always=False),
+    ]
+
+
+def _filter(
+    name: str,
+    label: str,
+    value: str,
+    names: tuple[str, ...],
+    *,
+    first: list[Choice] | None = None,
+    all_words: str = "",
+    always: bool = False,
+) -> Filter:
+    listed = names if len(names) <= MOST_OPTIONS else ()
+    choices = [*(first or []), *(Choice(each, each) for each in listed)] if listed or not names else []
+    return Filter(name, label, value, all_words or f"All {number(len(names))}", choices, always)
+
+
+def _fall_rows(fall: Any) -> list[FallRow]:
+    if fall is None:
+        return []
+    rows = [FallRow(row.label, tone_of(row.cause), row.gpus_milli, row.start_milli) for row in fall.rows]
+    start = fall.total_milli - fall.usable_milli
+    return [*rows, FallRow(f"Usable: {number(fall.slots)} slots", "usable", fall.usable_milli, start, last=True)]
+
+
+def _shapes(viewer: Any, view: FleetView) -> list[Link]:
+    totals = inventory.shape_totals(viewer, view.pool)
+    return [Link(row.shape, row.shape, view.with_changes(shape=row.shape), row.usable_gpus) for row in totals]
+
+
+def _fits(viewer: Any, view: FleetView) -> FitTable | None:
+    found = inventory.what_fits(viewer, view.pool)
+    if found is None:
+        return None
+    return FitTable(found.pool.label, [level_words(level) for level in found.levels], found.rows, found.largest)
+
+
+def _grid(view: FleetView, shape: str) -> Grid:
+    """Every pool in percent of its GPUs, from the newest reports."""
+    shares = []
+    for row in newest_measurements():
+        for pool in row.pools:
+            if (view.cluster and pool["cluster"] != view.cluster) or (view.model and pool["gpu_model"] != view.model):
+                continue
+            part = _part(pool, shape, view.measure)
+            address = _nodes_address(source=row.source, cluster=pool["cluster"], model=pool["gpu_model"])
+            shares.append(Share(pool["cluster"], pool["gpu_model"], part, pool["gpus"], address))
+    return grid(shares, GRID_WORDS[view.measure])
+
+
+def _part(pool: dict[str, Any], shape: str, measure: str) -> int | None:
+    """GPU thousandths of the pool that a measure is about, None where the shape was not reported."""
+    found = next((item for item in pool["shapes"] if item["shape"] == shape), None)
+    if found is None:
+        return None
+    if measure == "free":
+        return int(pool["gpus"] * 1000 - sum(found["causes"][cause] for cause in IN_USE))
+    return int(found["causes"][CAUSE_OF_MEASURE[measure]])
+
+
+def _nodes_address(**query: str) -> str:
+    return f"{reverse('inventory:nodes')}?{urlencode(query)}"
+
+
+def _standby(viewer: Any) -> Standby:
+    now = timezone.now()
+    buckets = inventory.standby_series(viewer, now=now)
+    points = [{"at": hour.began_at.isoformat(), "asleep": hour.asleep_gpus, "lent": hour.lent_gpus} for hour in buckets]
+    known = [hour.asleep_gpus for hour in buckets if hour.asleep_gpus is not None]
+    if points and known:
+        points.append({**points[-1], "at": now.isoformat()})
+    words = f"Standby pool by hour, most {number(max(known))} GPUs asleep" if known else "No hour is known yet."
+    return Standby(points, words, len(known))
+
+
+def _decisions(viewer: Any, states: tuple[Any, ...]) -> list[Decision]:
+    """Plans that wait for somebody, then sources that are silent."""
+    found = _plan_decisions(viewer) if viewer.has_perm("plans.view_plan") else []
+    found += [_silent(state) for state in states if state.state == "failing"]
+    return found[:MOST_DECISIONS]
+
+
+def _plan_decisions(viewer: Any) -> list[Decision]:
+    states = (State.PROPOSED, State.HALTED, State.STALE, State.APPROVED)
+    rows = plans.plans(viewer).filter(state__in=states).order_by("-pk")[:MOST_DECISIONS]
+    order = {state: place for place, state in enumerate(states)}
+    return [_plan_decision(plan) for plan in sorted(rows, key=lambda plan: order[State(plan.state)])]
+
+
+def _plan_decision(plan: Any) -> Decision:
+    net = plan.headline.get("net_emptied")
+    fact = plan.reason or (f"empties {number(net)} nodes" if net is not None else plan.title)
+    words = ""
+    if plan.state in (State.PROPOSED, State.APPROVED) and plan.expires_at is not None:
+        words = f"{duration((plan.expires_at - timezone.now()).total_seconds())} left"
+    if plan.state == State.STALE and plan.changes:
+        fact = f"{number(len(plan.changes))} changed"
+    return Decision(f"Plan {plan.pk}, {plan.cluster}", reverse("plans:detail", args=[plan.pk]), fact, plan.state, words)
+
+
+def _silent(state: Any) -> Decision:
+    since = "never read" if state.observed_at is None else _since(state.observed_at)
+    return Decision(f"Source {state.name}", "", since, "offline", "")
+
+
+def _since(at: datetime) -> str:
+    return f"no reading for {duration((timezone.now() - at).total_seconds())}"

@@ -1,0 +1,156 @@
+"""The whole console under its own supervisor, and a real browser in front of it."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NODES = int(os.environ.get("SLACKLINE_BROWSER_NODES", "300"))
+START_SECONDS = 180
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+
+SignedIn = Callable[..., Page]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+@pytest.fixture(scope="session")
+def console_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A demo of its own, with workers; SLACKLINE_BROWSER_URL names one that runs already."""
+    given = os.environ.get("SLACKLINE_BROWSER_URL")
+    if given:
+        yield given.rstrip("/")
+        return
+    data = tmp_path_factory.mktemp("console")
+    port = _free_port()
+    own = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
+    command = [sys.executable, "-m", "console.demo", "run", "--port", str(port), "--nodes", str(NODES)]
+    with (data / "demo.log").open("wb") as log:
+        demo = subprocess.Popen(
+            command, cwd=ROOT, env={**own, "SLACKLINE_DATA_DIR": str(data)}, stdout=log, stderr=subprocess.STDOUT
+        )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not _answers(f"{url}/healthz"):
+            words = (data / "demo.log").read_text(errors="replace")
+            assert demo.poll() is None, f"the demo ended:\n{words}"
+            assert time.monotonic() < deadline, f"the demo did not answer in {START_SECONDS} s:\n{words}"
+            time.sleep(0.2)
+        yield url
+    finally:
+        demo.send_signal(signal.SIGTERM)
+        demo.wait(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def playwright_() -> Iterator[Playwright]:
+    with sync_playwright() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser(playwright_: Playwright) -> Iterator[Browser]:
+    """Debian's chromium; CHROMIUM names another. None at all is a failure, not a reason to skip."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    assert path, "no chromium: apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
+    running = playwright_.chromium.launch(executable_path=path, args=QUIET)
+    yield running
+    running.close()
+
+
+class Problems(list[str]):
+    """What a page complained of; `expected` words are let pass."""
+
+    # Plotly writes one style attribute for its heat map image; the policy refuses it and charts.css does its work.
+    expected = ("Applying inline style violates",)
+
+    def note(self, words: str) -> None:
+        if not any(known in words for known in self.expected):
+            self.append(words)
+
+
+def _watch(page: Page, problems: Problems) -> None:
+    page.on("pageerror", lambda error: problems.note(f"error: {error}"))
+    page.on("console", lambda line: problems.note(f"console: {line.text}") if line.type == "error" else None)
+    page.on("response", lambda got: problems.note(f"{got.status} {got.url}") if got.status >= 500 else None)
+
+
+@pytest.fixture
+def problems() -> Problems:
+    return Problems()
+
+
+@pytest.fixture
+def contexts(browser: Browser) -> Iterator[list[BrowserContext]]:
+    opened: list[BrowserContext] = []
+    yield opened
+    for context in opened:
+        context.close()
+
+
+@pytest.fixture
+def signed_in(
+    console_url: str, browser: Browser, contexts: list[BrowserContext], problems: Problems
+) -> Iterator[SignedIn]:
+    """`signed_in("operator", path="/", width=1440, theme="light")`: a page of that person. Complaints fail the test."""
+
+    def opened(name: str, *, path: str = "/", width: int = 1440, theme: str = "light") -> Page:
+        wanted = "dark" if theme == "dark" else "light"
+        context = browser.new_context(
+            base_url=console_url, viewport={"width": width, "height": 900}, color_scheme=wanted
+        )
+        contexts.append(context)
+        page = context.new_page()
+        _watch(page, problems)
+        page.goto("/login/")
+        page.fill("#id_username", name)
+        page.fill("#id_password", name)
+        page.click("button:has-text('Sign in')")
+        page.wait_for_url(lambda url: "/login" not in url)
+        if path != "/":
+            page.goto(path)
+        return page
+
+    yield opened
+    assert problems == []
+
+
+@pytest.fixture
+def fleet(signed_in: SignedIn) -> Page:
+    """The first page as the operator sees it, with its map drawn."""
+    page = signed_in("operator")
+    page.wait_for_selector("#fleet-map[data-ready=true]", timeout=30_000)
+    return page
