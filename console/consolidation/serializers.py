@@ -8,7 +8,7 @@ from console.consolidation.choices import RANGES, SEEDS
 
 
 class RequestSerializer(serializers.Serializer[Any]):
-    source = serializers.IntegerField(min_value=1, max_value=2**53 - 1)
+    source = serializers.IntegerField(min_value=1, max_value=2**53 - 1)  # type: ignore[assignment]
     cluster = serializers.CharField(min_length=1, max_length=253)
     models = serializers.ListField(
         child=serializers.CharField(min_length=1, max_length=253), default=list, max_length=200

@@ -11,10 +11,10 @@ from console.plans.models import Freeze, KeptNode, Plan, Step
 class PlanSerializer(serializers.ModelSerializer[Plan]):
     """A plan without its moves."""
 
-    source = serializers.CharField(source="source.name", read_only=True)
+    source = serializers.CharField(source="source.name", read_only=True)  # type: ignore[assignment]
     proposer = serializers.CharField(source="proposer.username", read_only=True)
     approver = serializers.CharField(source="approver.username", read_only=True, default=None)
-    parent = serializers.IntegerField(source="parent_id", read_only=True, allow_null=True)
+    parent = serializers.IntegerField(source="parent_id", read_only=True, allow_null=True)  # type: ignore[assignment]
 
     class Meta:
         model = Plan

@@ -133,7 +133,7 @@ def doubled_gpu_seconds(viewer: Any, plan_id: int) -> int | None:
     """GPU-seconds during which second copies stood, as measured; None before anything ran."""
     ran = moves(viewer, plan_id).filter(issued_at__isnull=False, ended_at__isnull=False)
     rows = ran.values_list("issued_at", "ended_at", "gpus", "gpu_milli")
-    spans = [(end - start).total_seconds() * gpus * milli / 1000 for start, end, gpus, milli in rows]
+    spans = [(end - start).total_seconds() * gpus * milli / 1000 for start, end, gpus, milli in rows if start and end]
     return round(sum(spans)) if spans else None
 
 

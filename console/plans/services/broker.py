@@ -13,7 +13,7 @@ def require_broker() -> None:
             transport_options={"socket_timeout": 2, "socket_connect_timeout": 2}
         ) as wire:
             wire.ensure_connection(max_retries=1, interval_start=0, timeout=2)
-            wire.default_channel.client.ping()
+            wire.default_channel.client.ping()  # type: ignore[attr-defined]  # Redis channels have one
     except (OperationalError, ConnectionError, OSError) as error:
         raise Conflict(
             "The message broker does not answer, so no executor would hear of this run; nothing was started.",

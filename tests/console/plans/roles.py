@@ -1,0 +1,97 @@
+"""Who may do what with plans and freezes."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from console.plans import services
+from console.plans.models import Plan
+from tests.builders.people import operator
+from tests.console.plans.scene import approved, arrives, move, requested, scene, started, three_nodes
+from tests.console.role_matrix import APPROVERS, FLEET, OPERATORS, Route
+
+MOVES = (move("a", "n1", "n3", 0), move("b", "n2", "n3", 1))
+
+
+def asked() -> Plan:
+    """Asked for by an operator of another name, so that the matrix's approver may decide."""
+    return requested(scene(three_nodes()).source, user=operator("asker"))
+
+
+def proposed() -> Plan:
+    return scene(three_nodes()).plan(*MOVES, user=operator("asker"))
+
+
+def stale() -> Plan:
+    one = scene(three_nodes())
+    plan = one.plan(*MOVES, user=operator("asker"))
+    one.happen(arrives("late", "n2", 1))
+    services.sweep()
+    return Plan.objects.get(pk=plan.pk)
+
+
+def paused() -> Plan:
+    return services.pause_plan(operator("asker"), started(proposed()).pk, "lunch")
+
+
+def frozen() -> dict[str, Any]:
+    until = timezone.now() + timedelta(hours=1)
+    return {"freeze_id": services.set_freeze(operator(), scope="fleet", reason="r", expires_at=until).pk}
+
+
+def of(make: Callable[[], Plan], **more: Any) -> Callable[[], dict[str, Any]]:
+    return lambda: {"plan_id": make().pk, **more}
+
+
+REASON = {"reason": "because"}
+_PAGES = tuple(
+    Route(f"plans:{name}", FLEET, make=of(proposed))
+    for name in ("detail", "json", "moves-csv", "kept", "kept-csv", "map", "map-layout")
+)
+_ACTIONS = (
+    # Without a digest the right is asked for, and then the digest: 428 is the answer of those who may approve.
+    Route("plans:act", APPROVERS, "post", 428, of(proposed, action="approve"), REASON),
+    Route("plans:act", APPROVERS, "post", 428, of(proposed, action="reject"), REASON),
+    Route("plans:act", APPROVERS, "post", 302, of(asked, action="cancel")),
+    Route("plans:act", OPERATORS, "post", 302, of(asked, action="stop")),
+    Route("plans:act", OPERATORS, "post", 302, of(lambda: approved(proposed()), action="start")),
+    Route("plans:act", OPERATORS, "post", 302, of(lambda: started(proposed()), action="pause")),
+    Route("plans:act", OPERATORS, "post", 302, of(paused, action="resume")),
+    Route("plans:act", OPERATORS, "post", 302, of(paused, action="abort"), REASON),
+    Route("plans:act", OPERATORS, "post", 302, of(stale, action="drop")),
+    Route("plans:cut", OPERATORS, "post", 302, of(proposed), {"moves": 1}),
+)
+_API = (
+    Route("api:plans", FLEET),
+    Route("api:plan", FLEET, make=of(proposed)),
+    Route("api:plan-document", FLEET, make=of(proposed)),
+    Route("api:plan-moves", FLEET, make=of(proposed)),
+    Route("api:plan-kept", FLEET, make=of(proposed)),
+    Route("api:plan-approve", APPROVERS, "post", 428, of(proposed), REASON),
+    Route("api:plan-reject", APPROVERS, "post", 428, of(proposed), REASON),
+    Route("api:plan-cancel", APPROVERS, "post", 200, of(asked)),
+    Route("api:plan-stop", OPERATORS, "post", 200, of(asked)),
+    Route("api:plan-start", OPERATORS, "post", 200, of(lambda: approved(proposed()))),
+    Route("api:plan-pause", OPERATORS, "post", 200, of(lambda: started(proposed()))),
+    Route("api:plan-resume", OPERATORS, "post", 200, of(paused)),
+    Route("api:plan-abort", OPERATORS, "post", 200, of(paused), REASON),
+    Route("api:plan-drop", OPERATORS, "post", 201, of(stale)),
+    Route("api:plan-cut", OPERATORS, "post", 201, of(proposed), {"moves": 1}),
+    Route("api:freezes", FLEET),
+    Route(
+        "api:freezes", OPERATORS, "post", 201, body={"scope": "fleet", "reason": "r", "expires_at": "2199-01-01T00:00Z"}
+    ),
+    Route("api:freeze-lift", OPERATORS, "post", 200, frozen),
+)
+ROUTES = (
+    Route("plans:list", FLEET),
+    *_PAGES,
+    *_ACTIONS,
+    Route("plans:freezes", FLEET),
+    Route("plans:freezes", OPERATORS, "post", 302, body={"scope": "fleet", "reason": "r", "minutes": 5}),
+    Route("plans:lift", OPERATORS, "post", 302, frozen),
+    *_API,
+)
+TOPICS = {"plan": FLEET, "plans": FLEET, "freeze": FLEET}
