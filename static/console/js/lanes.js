@@ -1,8 +1,6 @@
 // Where every node's cell lies: lanes of 10 rows, clusters flow like text. Pure arithmetic, no drawing.
 export const LANE_ROWS = 10;
-export const HEAD_ROWS = 4;
 const FOOT_ROWS = 1;
-export const PITCH = HEAD_ROWS + LANE_ROWS + FOOT_ROWS;
 const ASW_GAP = 1;
 const POOL_GAP = 1;
 const CLUSTER_GAP = 3;
@@ -47,8 +45,10 @@ function clusterColumns(groups, from) {
 }
 
 class Pen {
-  constructor(width, nodes) {
+  constructor(width, nodes, headRows) {
     this.width = width;
+    this.headRows = headRows;
+    this.pitch = headRows + LANE_ROWS + FOOT_ROWS;
     this.lane = 0;
     this.x = 0;
     this.xs = new Uint16Array(nodes);
@@ -60,7 +60,7 @@ class Pen {
   }
 
   get top() {
-    return this.lane * PITCH + HEAD_ROWS;
+    return this.lane * this.pitch + this.headRows;
   }
 
   newLane() {
@@ -69,7 +69,7 @@ class Pen {
   }
 
   openLabel(group, continued, showCluster) {
-    this.label = { x: this.x, y: this.top - 1.6, columns: 0, cluster: showCluster ? group.cluster : "", model: group.model, continued, nodes: 0 };
+    this.label = { x: this.x, top: this.top, columns: 0, cluster: showCluster ? group.cluster : "", model: group.model, continued, nodes: 0 };
     this.labels.push(this.label);
   }
 
@@ -136,24 +136,27 @@ function putGroup(pen, group) {
   while (done < group.count) {
     const from = pen.x;
     done += pen.put(group.first + done, group.count - done);
-    if (group.asw === null) pen.dashes.push([from - 0.5, pen.x - 0.5, pen.top + LANE_ROWS + 0.1]);
+    if (group.asw === null) pen.dashes.push([from - 0.5, pen.x - 0.5, pen.top + LANE_ROWS - 0.5]);
     if (done < group.count) breakLane(pen, group);
   }
   pen.closeLabel();
   pen.x += ASW_GAP;
 }
 
-/** Cells of all groups in a field `width` cells wide: {width, height, xs, ys, at, labels, dashes, order}. */
-export function place(groups, nodes, width) {
-  const pen = new Pen(width, nodes);
+/**
+ * Cells of all groups in a field `width` cells wide, with `headRows` above each lane for its labels:
+ * {width, height, pitch, xs, ys, at, labels, dashes, order}.
+ */
+export function place(groups, nodes, width, headRows) {
+  const pen = new Pen(width, nodes, headRows);
   groups.forEach((group, i) => {
     startGroup(pen, groups, i);
     putGroup(pen, group);
   });
-  const height = (pen.lane + 1) * PITCH;
+  const height = (pen.lane + 1) * pen.pitch;
   const at = new Int32Array(width * height).fill(-1);
   for (const i of pen.placed) at[pen.ys[i] * width + pen.xs[i]] = i;
-  return { width, height, xs: pen.xs, ys: pen.ys, at, labels: pen.labels, dashes: pen.dashes, order: pen.placed };
+  return { width, height, pitch: pen.pitch, xs: pen.xs, ys: pen.ys, at, labels: pen.labels, dashes: pen.dashes, order: pen.placed };
 }
 
 /** The nearest node from (x, y) in one direction, across gaps and lanes; the same node where there is none. */
@@ -172,7 +175,7 @@ export function step(field, from, dx, dy) {
 
 /** Left and right run on into the neighbour lane, as a text cursor does. */
 function wrapped(field, from, dx) {
-  const row = field.ys[from] + dx * PITCH;
+  const row = field.ys[from] + dx * field.pitch;
   if (row < 0 || row >= field.height) return from;
   const columns = dx > 0 ? [...Array(field.width).keys()] : [...Array(field.width).keys()].reverse();
   for (const x of columns) {

@@ -7,6 +7,10 @@ import { fetchMap, NO_DATA } from "./wire.js";
 
 const NARROW = 640;
 const WIDE = 1920;
+const TALLEST_PX = 780;
+const HEAD_PX = 16;
+const LABEL_PX = 6;
+const DASH_PX = 2.5;
 const NOT_READY = 2;
 const BELOW = -10;
 const HEALTH_CODES = ["ok", "cordoned", "not_ready", "degraded", "no_gpus"];
@@ -14,8 +18,10 @@ const HEALTH_TOKENS = ["c-other", "c-lp", "c-down", "c-stranded", "border"];
 
 const brush = document.createElement("canvas").getContext("2d");
 
-function cellSize() {
-  return window.innerWidth >= WIDE ? 5 : 4;
+/** Cell sizes worth trying, largest first: 4 px (5 on wide screens) is the least that can be pointed at. */
+function cellSizes() {
+  const least = window.innerWidth >= WIDE ? 5 : 4;
+  return [12, 10, 8, 6, 5, 4].filter((size) => size >= least);
 }
 
 function widthOf(text, bold) {
@@ -123,23 +129,26 @@ export class NodeMap {
     return asw === "-" ? group.asw === null : group.asw === asw;
   }
 
+  /** The largest cells with which the whole fleet still fits on a screen; a large fleet gets the least. */
   measureField() {
-    const cell = cellSize();
-    const width = Math.max(12, Math.floor(this.stage.clientWidth / cell));
-    if (this.field?.width === width && this.field.cell === cell) return;
+    const room = this.stage.clientWidth;
+    if (this.field?.room === room) return;
     const { groups, nodes, gpus } = readGroups(this.document, (group) => this.keeps(group));
     this.groups = groups;
     this.gpus = gpus;
-    this.field = { ...place(groups, nodes, width), cell };
-    this.z = new Float32Array(width * this.field.height).fill(NaN);
-    this.stage.style.height = `${this.field.height * cell}px`;
+    for (const cell of cellSizes()) {
+      const width = Math.max(12, Math.floor(room / cell));
+      this.field = { ...place(groups, nodes, width, Math.ceil(HEAD_PX / cell)), cell, room };
+      if (this.field.height * cell <= TALLEST_PX) break;
+    }
+    this.z = new Float32Array(this.field.width * this.field.height).fill(NaN);
+    this.stage.style.height = `${this.field.height * this.field.cell}px`;
+    this.stage.style.setProperty("--sl-cell", `${this.field.cell}px`);
   }
 
   resized() {
     if (!this.held || window.innerWidth <= NARROW) return;
-    const before = this.field?.width;
-    this.measureField();
-    if (this.field.width !== before) this.paint();
+    if (this.field?.room !== this.stage.clientWidth) this.paint();
   }
 
   paint() {
@@ -205,13 +214,14 @@ export class NodeMap {
 
   dashes() {
     const x = this.field.dashes.flatMap(([from, to]) => [from, to, null]);
-    const y = this.field.dashes.flatMap(([, , at]) => [at, at, null]);
+    const below = DASH_PX / this.field.cell;
+    const y = this.field.dashes.flatMap(([, , at]) => [at + below, at + below, null]);
     return { type: "scatter", mode: "lines", x, y, line: { color: token("muted"), width: 1.2, dash: "2px,2px" }, hoverinfo: "skip" };
   }
 
   marks() {
     const line = { width: 1.3, color: token("mark-down") };
-    return { type: "scatter", mode: "markers", ...this.down, marker: { symbol: "x-thin", size: 5, line }, hoverinfo: "skip" };
+    return { type: "scatter", mode: "markers", ...this.down, marker: { symbol: "x-thin", size: this.field.cell + 1, line }, hoverinfo: "skip" };
   }
 
   /** Two traces: bold clusters and plain models; markup for bold would need inline styles. */
@@ -222,7 +232,7 @@ export class NodeMap {
       type: "scatter",
       mode: "text",
       x: labels.map(x),
-      y: labels.map((label) => label.y),
+      y: labels.map((label) => label.top - 0.5 - LABEL_PX / this.field.cell),
       text: labels.map(text),
       textposition: "middle right",
       textfont: { size: 11, weight, color: token("text") },
