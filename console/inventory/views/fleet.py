@@ -108,7 +108,7 @@ def _table(
         return f"?{urlencode({**view.query, 'cursor': cursor})}" if cursor is not None else None
 
     context = {
-        "section": "fleet",
+        "section": "pods" if columns is POD_COLUMNS else "nodes",
         "view": view,
         "page": page,
         "headings": headings(columns, view.query, view.sort),

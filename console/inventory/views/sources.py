@@ -20,7 +20,7 @@ FLEET, LOAD = "inventory.view_fleet", "inventory.load_cluster"
 def source_list(request: HttpRequest) -> HttpResponse:
     """Every source with the age of its last reading, and its error where it fails."""
     part = "#list" if request.headers.get("HX-Request") else ""
-    page = {"section": "fleet", "rows": selectors.source_states(request.user)}
+    page = {"section": "sources", "rows": selectors.source_states(request.user)}
     return render(request, f"inventory/sources.html{part}", page)
 
 
@@ -52,7 +52,7 @@ def _receive(user: Any, kind: str, form: LoadForm) -> Any:
 
 def _forms(request: HttpRequest, kind: str, form: LoadForm, error: Any, status: int) -> HttpResponse:
     page = {
-        "section": "fleet",
+        "section": "sources",
         "kind": kind,
         "kinds": UploadKind.choices,
         "form": form,
@@ -78,7 +78,7 @@ def upload(request: HttpRequest, upload_id: int) -> HttpResponse:
     except selectors.NotThereError as error:
         raise Http404("There is no such upload.") from error
     part = "#result" if request.headers.get("HX-Request") else ""
-    return render(request, f"inventory/upload.html{part}", {"section": "fleet", "upload": found})
+    return render(request, f"inventory/upload.html{part}", {"section": "sources", "upload": found})
 
 
 @require_POST

@@ -1,0 +1,38 @@
+"""What this app hangs into the frame of every page."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.http import HttpRequest
+
+from console.inventory import selectors
+from console.inventory.addresses import node_address, pod_address
+from console.inventory.selectors import Filters
+from console.ui.shell import Entry, Hit, register_entry, register_hits
+
+LEAST = 2  # letters before names are searched
+
+
+def register() -> None:
+    own, fleet = "inventory.view_own", "inventory.view_fleet"
+    register_entry(Entry("nodes", "Nodes", "inventory:nodes", "server", order=12, permission=own))
+    register_entry(Entry("pods", "Pods", "inventory:pods", "box", order=14, permission=own))
+    register_entry(Entry("sources", "Sources", "inventory:sources", "database", order=70, permission=fleet))
+    register_hits("nodes and pods", hits)
+
+
+def hits(request: HttpRequest, words: str, limit: int) -> list[Hit]:
+    """Nodes and pods whose name holds the words, of those that the person may see."""
+    if len(words) < LEAST or not request.user.has_perm("inventory.view_own"):
+        return []
+    return list(_search(request.user, words, limit))[:limit]
+
+
+def _search(viewer: Any, words: str, limit: int) -> Iterator[Hit]:
+    filters = Filters(text=words)
+    for node in selectors.node_rows(viewer, filters, size=limit).rows:
+        where = node_address(node.cluster, node.name, node.source)
+        yield Hit("node", node.name, where, "server", f"{node.cluster}, {node.gpu_model or 'no GPUs'}")
+    for pod in selectors.pod_rows(viewer, filters, sort="namespace", size=limit).rows:
+        where = pod_address(pod.cluster, pod.key, pod.source)
+        yield Hit("pod", pod.key, where, "box", f"{pod.cluster}, {pod.node or 'waiting'}")

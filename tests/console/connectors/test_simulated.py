@@ -1,0 +1,130 @@
+"""A simulated cluster lives by itself, the same way for everybody who looks."""
+
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from console.connectors import simulated
+from console.connectors.models import JournalRow, SimulatedCluster, StoredDocument
+from console.connectors.tide import Tide
+from scheduler.cluster.build import build
+from scheduler.cluster.occupancy import occupancy
+from scheduler.worlds.generate import generate
+from tests.builders.worlds import World, world
+from tests.console.connectors.worlds import HandClock, as_another_process, live_cluster, move, places
+
+pytestmark = pytest.mark.django_db
+STORM = Tide(nodes_per_minute=6.0, stray=0.5)  # every node changes every ten seconds
+
+
+def _crowd() -> World:
+    built = world()
+    for n in range(12):
+        built.node(f"n{n}")
+        for p in range(3):
+            built.pod(f"p{n}-{p}", f"n{n}", gpus=2, locked=p == 0, tier="HP" if p < 2 else "LP")
+    return built
+
+
+def _digest(connector: Any) -> str:
+    return build(connector.observe()).digest
+
+
+def test_nothing_happened_means_the_equal_document() -> None:
+    clock = HandClock()
+    cluster = live_cluster(_crowd(), clock)
+    first, version = cluster.observe(), cluster.version()
+    clock.forward(3600)
+    assert (cluster.observe(), cluster.version()) == (first, version)
+
+
+def test_the_history_depends_on_the_seed_and_not_on_who_looks_when() -> None:
+    found = set()
+    for steps in ([30], [1] * 30, [7, 23]):
+        clock = HandClock()
+        cluster = live_cluster(_crowd(), clock, STORM, seed=5)
+        for step in steps:
+            clock.forward(step)
+            cluster.observe()
+        document = cluster.observe()
+        found.add(tuple(sorted((pod.name, pod.node or "", pod.locked, pod.standby) for pod in document.pods)))
+    assert len(found) == 1
+    clock = HandClock()
+    other = live_cluster(_crowd(), clock, STORM, seed=6)
+    clock.forward(30)
+    assert tuple(sorted((p.name, p.node or "", p.locked, p.standby) for p in other.observe().pods)) not in found
+
+
+def test_every_state_is_a_legal_cluster() -> None:
+    clock = HandClock()
+    cluster = live_cluster(_crowd(), clock, STORM)
+    for _ in range(40):
+        clock.forward(2)
+        snapshot = build(cluster.observe())
+        held = occupancy(snapshot)
+        assert (held.over_committed_milli == 0).all()
+        assert (held.used_cpu_milli <= snapshot.node_cpu_milli).all()
+    assert JournalRow.objects.count() > 30
+
+
+def test_a_new_process_folds_the_same_state() -> None:
+    clock = HandClock()
+    cluster = live_cluster(_crowd(), clock, STORM)
+    for _ in range(10):
+        clock.forward(3)
+        cluster.observe()
+    here = _digest(cluster)
+    assert _digest(as_another_process(cluster, clock)) == here
+
+
+def test_a_new_base_takes_the_place_of_a_long_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = HandClock()
+    monkeypatch.setattr(simulated, "JOURNAL_ROWS", 5)
+    cluster = live_cluster(_crowd(), clock, STORM)
+    for _ in range(40):
+        clock.forward(2)
+        cluster.observe()
+    here = _digest(cluster)
+    row = SimulatedCluster.objects.get()
+    assert row.base_position > 20 and JournalRow.objects.count() <= 11 and StoredDocument.objects.count() <= 2
+    assert _digest(as_another_process(cluster, clock)) == here
+
+
+def test_what_was_rolled_back_is_not_remembered() -> None:
+    clock = HandClock()
+    cluster = live_cluster(_crowd(), clock)
+    before = places(cluster)
+    with pytest.raises(RuntimeError), transaction.atomic():
+        assert cluster.execute(move("jobs/p0-2", "n0", "n1"), "k").state == "running"
+        raise RuntimeError
+    assert places(cluster) == before
+    assert cluster.execute(move("jobs/p0-1", "n0", "n2"), "k2").state == "running"
+    assert places(cluster) == {**before, "p0-1 (copy)": "n2"}
+
+
+def test_what_is_planned_for_later_happens_for_another_process_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated, "JOURNAL_ROWS", 1)
+    clock = HandClock()
+    faults = Tide(nodes_per_minute=60.0, trouble=1.0, repair_s=(20, 20))
+    cluster = live_cluster(world().nodes("n1", "n2"), clock, faults)
+    clock.forward(3)
+    assert [node.ready for node in cluster.observe().nodes] == [False, False]
+    SimulatedCluster.objects.update(tide={"nodes_per_minute": 0.0})
+    clock.forward(30)
+    assert [node.ready for node in as_another_process(cluster, clock).observe().nodes] == [True, True]
+
+
+def test_the_demo_tide_changes_about_one_node_in_a_hundred_a_minute() -> None:
+    clock = HandClock()
+    document = generate("asi", nodes=600, seed=3, hour=10)
+    uid = simulated.establish("asi", document, seed=3, tide=Tide(), clock=clock)
+    cluster = simulated.SimulatedConnector(uid, clock)
+    cluster.observe()
+    for _ in range(30):
+        clock.forward(60)
+        cluster.observe()
+    changes = sum(len(row.changes) for row in JournalRow.objects.all())
+    assert 600 * 30 * 0.004 < changes < 600 * 30 * 0.03
+    pods = len(cluster.observe().pods)
+    assert abs(pods - len(document.pods)) < 0.05 * len(document.pods)

@@ -1,0 +1,79 @@
+from console.inventory.models import Source
+from tests.builders.fleets import observed
+from tests.builders.worlds import world
+from tests.console.role_matrix import FLEET, OPERATORS, SIGNED_IN, Arguments, Route
+
+FILE = {"kind": "snapshot", "name": "x", "behaviour": "file"}
+
+
+def _fleet() -> Arguments:
+    observed(world().asw("asw-1").node("n1").pod("a", "n1", tenant="theirs"))
+    return {}
+
+
+def _revision() -> Arguments:
+    _fleet()
+    return {"revision": "latest"}
+
+
+def _layout() -> Arguments:
+    observation = observed(world().node("n1"))
+    return {"digest": observation.fleet_layout_id}
+
+
+def _node() -> Arguments:
+    _fleet()
+    return {"cluster": "default", "name": "n1"}
+
+
+def _pod() -> Arguments:
+    _fleet()
+    return {"cluster": "default", "name": "jobs/a"}
+
+
+def _source() -> Arguments:
+    _fleet()
+    return {"source_id": Source.objects.get().pk}
+
+
+def _no_upload() -> Arguments:
+    return {"upload_id": 1}
+
+
+ROUTES = (
+    Route("inventory:nodes", SIGNED_IN, make=_fleet),
+    Route("inventory:nodes-csv", SIGNED_IN, make=_fleet),
+    Route("inventory:node", FLEET, make=_node, denied=404),  # nothing of the tenant's is on it
+    Route("inventory:node-named", SIGNED_IN, ok=404),  # names nothing
+    Route("inventory:node-why", FLEET, make=_node, denied=404),
+    Route("inventory:pods", SIGNED_IN, make=_fleet),
+    Route("inventory:pods-csv", SIGNED_IN, make=_fleet),
+    Route("inventory:pod", FLEET, make=_pod, denied=404),
+    Route("inventory:pod-named", SIGNED_IN, ok=404),
+    Route("inventory:map-nodes", FLEET, make=_revision),
+    Route("inventory:map-gpus", FLEET, make=_revision),
+    Route("inventory:map-layout", FLEET, make=_layout),
+    Route("inventory:map-names", FLEET, make=_layout),
+    Route("inventory:sources", FLEET, make=_fleet),
+    Route("inventory:load", OPERATORS),
+    Route("inventory:load", OPERATORS, method="post", body=FILE, ok=400),  # without a file
+    Route("inventory:upload", OPERATORS, make=_no_upload, ok=404),
+    Route("inventory:source-retry", OPERATORS, method="post", make=_source, ok=302),
+    Route("inventory:source-remove", OPERATORS, method="post", make=_source, body={"reason": "old"}, ok=302),
+    Route("api:sources", FLEET, make=_fleet),
+    Route("api:sources", OPERATORS, method="post", body=FILE, ok=400),
+    Route("api:upload", OPERATORS, make=_no_upload, ok=404),
+    Route("api:observations", FLEET, make=_fleet),
+    Route("api:nodes", SIGNED_IN, make=_fleet),
+    Route("api:node", FLEET, make=_fleet, query="?cluster=default&name=n1", denied=404),
+    Route("api:pods", SIGNED_IN, make=_fleet),
+    Route("api:pod", FLEET, make=_fleet, query="?cluster=default&name=jobs/a", denied=404),
+    Route("api:fleet-headline", SIGNED_IN, make=_fleet),
+    Route("api:fleet-layout", FLEET, make=_fleet),
+    Route("api:fleet-pools", SIGNED_IN, make=_fleet),
+    Route("api:fleet-shapes", SIGNED_IN, make=_fleet),
+    Route("api:fleet-waterfall", SIGNED_IN, make=_fleet),
+    Route("api:fleet-fits", SIGNED_IN, make=_fleet),
+    Route("api:fleet-standby", FLEET, make=_fleet),
+)
+TOPICS = {"fleet": FLEET}
