@@ -1,13 +1,14 @@
 """What moves could win back of the GPUs that are stranded or short of CPU, as an upper bound in O(n log n).
 
 For one pool and one request shape let lost = stranded + cpu_memory, and let a node be *emptied* when all its pods but
-agents have moved to free GPUs elsewhere in the pool.  The bound is a fluid one: moved pods may be poured into free
-GPUs and CPU in any amounts, parts of nodes may be emptied, and eligibility is ignored.
+agents have moved to what is free elsewhere.  The bound is a fluid one: moved pods may be poured into free GPUs and CPU
+in any amounts, parts of nodes may be emptied, and of eligibility only the accepted GPU models count.
 
     gain_n      GPUs that the shape could use on n once it is emptied, minus those it can use now
     reclaimable the largest total gain such that, in GPUs and in CPU each taken alone, what leaves the emptied nodes
-                fits into what is free on the others; whole requests only, and at most lost.  Nodes that hold an
-                immovable pod (locked or otherwise, see ``mobility``) are never emptied, though they receive.
+                fits into what is free on the others of the pool, and what accepts other nodes into what is free on the
+                rest of the cluster; whole requests only, and at most lost.  Nodes that hold an immovable pod (locked
+                or otherwise, see ``cluster.mobility``) are never emptied, though they receive.
                 A request that may span nodes gains GPU by GPU, and joins them to the pool's remainder.
     locked      what the same bound allows in addition if no pod were immovable
     unfixable   the rest of lost: no move helps
@@ -17,12 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler.cluster.mobility import immovable
 from scheduler.cluster.records import WHOLE_GPU_MILLI
-from scheduler.cluster.snapshot import Bools, Longs
-from scheduler.fragmentation.capacity import Capacity, in_use_milli
+from scheduler.cluster.snapshot import UNKNOWN, Bools, Ints, Longs, Snapshot
+from scheduler.fragmentation.capacity import Capacity, admits_plain_pods, in_use_milli
 from scheduler.fragmentation.causes import Waterfall
 from scheduler.fragmentation.demand import RequestShape
-from scheduler.fragmentation.mobility import FREE_TO_MOVE, holds
 from scheduler.fragmentation.sums import sum_by
 
 
@@ -36,47 +37,89 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Load:
+    """One resource of the nodes: GPU thousandths, or milli-cores.  Axes: n node, c cluster."""
+
+    room: Longs  # open now
+    weight: Longs  # what would leave (all use but that of agents), and the room that is given up with it
+    roaming: Longs  # the part of what would leave that accepts nodes of other pools
+    by_cluster: Longs  # [c] all room
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Emptying:
     """What does not depend on the shape.  Axis n: node."""
 
-    open: Bools  # may give and receive: usable and without a taint
-    movable: Bools  # has pods other than agents, none of them immovable
-    occupied: Bools  # has pods other than agents
+    movable: Bools  # usable, with pods other than agents, none of them immovable
+    occupied: Bools  # usable, with pods other than agents
+    cluster: Ints
     free: Longs  # whole devices once emptied
     cpu_milli: Longs  # left once emptied
-    room_milli: Longs  # GPU thousandths open now
-    room_cpu_milli: Longs
-    weight_milli: Longs  # GPU thousandths that would have to leave, and the room given up with them
-    weight_cpu_milli: Longs
+    openings: Longs  # plain pods that may come once emptied
+    gpu: Load
+    cpu: Load
 
 
 def emptying_of(capacity: Capacity) -> Emptying:
     """Read once for all pools and shapes."""
     snapshot, held = capacity.snapshot, capacity.occupancy
-    nodes = len(snapshot.node_name)
     agents = snapshot.pod_live & snapshot.pod_agent
-    agent_cpu = sum_by(snapshot.pod_node[agents], snapshot.pod_cpu_milli[agents], nodes)
-    agent_gpus = sum_by(snapshot.pod_node[agents], snapshot.pod_gpus[agents], nodes)
-    agent_milli = sum_by(
-        snapshot.pod_node[agents], (snapshot.pod_gpus.astype(np.int64) * snapshot.pod_gpu_milli)[agents], nodes
-    )
-    stays = (holds(snapshot) != FREE_TO_MOVE) & snapshot.pod_live
-    kept = np.bincount(snapshot.pod_node[stays], minlength=nodes) > 0
-    usable = snapshot.node_usable & (capacity.openings > 0)
+    asked = snapshot.pod_gpus.astype(np.int64) * snapshot.pod_gpu_milli
+    agent_cpu = _on_nodes(snapshot, agents, snapshot.pod_cpu_milli)
+    agent_milli = _on_nodes(snapshot, agents, asked)
+    gpu_milli = in_use_milli(snapshot).sum(axis=0)
+    usable = snapshot.node_usable
+    free_cpu = np.where(usable, capacity.cpu_milli, 0)
     occupied = usable & (held.workload_pods > 0)
-    load = np.maximum(in_use_milli(snapshot).sum(axis=0) - agent_milli, 0)
-    room = capacity.free * WHOLE_GPU_MILLI + capacity.shared_rest_milli
     return Emptying(
-        open=usable,
-        movable=occupied & ~kept,
+        movable=occupied & ~_held(snapshot),
         occupied=occupied,
-        free=np.maximum(snapshot.node_allocatable - agent_gpus, 0),
+        cluster=snapshot.node_cluster,
+        free=np.maximum(snapshot.node_allocatable - _on_nodes(snapshot, agents, snapshot.pod_gpus), 0),
         cpu_milli=np.maximum(snapshot.node_cpu_milli - agent_cpu, 0),
-        room_milli=room,
-        room_cpu_milli=capacity.cpu_milli,
-        weight_milli=load + room,
-        weight_cpu_milli=np.maximum(held.used_cpu_milli - agent_cpu, 0) + capacity.cpu_milli,
+        openings=_openings(snapshot, held.pods - held.workload_pods),
+        gpu=_load(
+            snapshot, capacity.free * WHOLE_GPU_MILLI + capacity.shared_rest_milli, gpu_milli, agent_milli, asked
+        ),
+        cpu=_load(snapshot, free_cpu, held.used_cpu_milli, agent_cpu, snapshot.pod_cpu_milli),
     )
+
+
+def _load(snapshot: Snapshot, room: Longs, used: Longs, agents: Longs, asked: Longs) -> Load:
+    return Load(
+        room=room,
+        weight=np.maximum(used - agents, 0) + room,
+        roaming=_on_nodes(snapshot, _roaming(snapshot), asked),
+        by_cluster=sum_by(snapshot.node_cluster, room, len(snapshot.clusters)),
+    )
+
+
+def _on_nodes(snapshot: Snapshot, pods: Bools, amount: Longs | Ints) -> Longs:
+    return sum_by(snapshot.pod_node[pods], amount[pods], len(snapshot.node_name))
+
+
+def _held(snapshot: Snapshot) -> Bools:
+    """[n] nodes with a live pod, not an agent, that no plan moves: immovable, or bound to its node by name."""
+    named = np.array([spec.only_node is not None for spec in snapshot.pod_specs], np.bool_)
+    stays = snapshot.pod_live & ~snapshot.pod_agent & ((immovable(snapshot) > 0) | named[snapshot.pod_spec])
+    held = np.zeros(len(snapshot.node_name), np.bool_)
+    held[snapshot.pod_node[stays]] = True
+    return held
+
+
+def _roaming(snapshot: Snapshot) -> Bools:
+    """[p] live pods, not agents, that do not insist on the GPU model of their node."""
+    order = {model: index for index, model in enumerate(snapshot.models)}
+    named = [spec.gpu_models[0] if len(spec.gpu_models) == 1 else "" for spec in snapshot.pod_specs]
+    only = [order.get(model, UNKNOWN) for model in named]
+    wanted = np.array(only, np.int64)[snapshot.pod_spec]
+    insists = (wanted != UNKNOWN) & (snapshot.pod_gpus > 0)
+    return np.asarray(snapshot.pod_live & ~snapshot.pod_agent & ~insists)
+
+
+def _openings(snapshot: Snapshot, agents: Ints) -> Longs:
+    slots = np.maximum(snapshot.node_max_pods.astype(np.int64) - agents, 0)
+    return np.where(admits_plain_pods(snapshot), slots, 0)
 
 
 def gain_of(emptying: Emptying, found: Waterfall, shape: RequestShape) -> Longs:
@@ -86,6 +129,7 @@ def gain_of(emptying: Emptying, found: Waterfall, shape: RequestShape) -> Longs:
     fits = emptying.free // each
     if cpu:
         fits = np.minimum(fits, emptying.cpu_milli // cpu)
+    fits = np.minimum(fits, emptying.openings) if shape.level is None else np.where(emptying.openings > 0, fits, 0)
     now = found.usable if shape.level is None else found.usable + found.topology + found.stranded
     return np.asarray(np.maximum(fits * each * WHOLE_GPU_MILLI - now, 0))
 
@@ -98,21 +142,28 @@ def recovery(emptying: Emptying, gain: Longs, found: Waterfall, shape: RequestSh
         return Recovery(0, 0, 0)
     remainder = 0 if shape.level is None else stranded
     sources = members[(gain[members] > 0) & emptying.occupied[members]]
-    receivers = members[emptying.open[members]]
-    room = int(emptying.room_milli[receivers].sum()), int(emptying.room_cpu_milli[receivers].sum())
     request = shape.gpus * WHOLE_GPU_MILLI
     now, unlocked = (
-        min(lost, (_bound(emptying, gain, chosen, room) + remainder) // request * request)
+        min(lost, (_bound(emptying, gain, chosen, members) + remainder) // request * request)
         for chosen in (sources[emptying.movable[sources]], sources)
     )
     locked = max(unlocked - now, 0)
     return Recovery(now, locked, lost - now - locked)
 
 
-def _bound(emptying: Emptying, gain: Longs, sources: Longs, room: tuple[int, int]) -> int:
+def _bound(emptying: Emptying, gain: Longs, sources: Longs, members: Longs) -> int:
     """The largest total gain from emptying some of ``sources``, by GPUs and by CPU."""
-    weights = emptying.weight_milli, emptying.weight_cpu_milli
-    return min(_poured(gain[sources], weight[sources], limit) for weight, limit in zip(weights, room, strict=True))
+    if sources.size == 0:
+        return 0
+    cluster = int(emptying.cluster[sources[0]])
+    loads = (emptying.gpu, emptying.cpu)
+    return min(_poured(gain[sources], load.weight[sources], _limit(load, sources, members, cluster)) for load in loads)
+
+
+def _limit(load: Load, sources: Longs, members: Longs, cluster: int) -> int:
+    """The room of the pool, and of the rest of the cluster for what accepts it."""
+    here = int(load.room[members].sum())
+    return here + min(int(load.roaming[sources].sum()), int(load.by_cluster[cluster]) - here)
 
 
 def _poured(gain: Longs, weight: Longs, limit: int) -> int:

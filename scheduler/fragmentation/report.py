@@ -128,23 +128,23 @@ def as_json(found: Report) -> dict[str, Any]:
     Keys that end in ``_milli``, ``usable`` and all causes are GPU thousandths.  The other totals are GPUs: whole
     numbers, or decimals of at most three places where shares are in use.
     """
-    return {
-        "totals": _totals_json(found.totals),
-        "pools": [_pool_json(one) for one in found.pools],
-        "fits": _fits_json(found.fits),
-        "fragmentation_milli": found.fragmentation_milli,
-        "nodes": _nodes_json(found),
-        "warnings": list(found.warnings),
-    }
+    return _document(found, [_pool_json(one) for one in found.pools]) | {"nodes": _nodes_json(found)}
 
 
 def as_detail(found: Report) -> dict[str, Any]:
     """The same without node rows, with the recovery split, fits and largest blocks of each pool: what pages show."""
+    pools = [_pool_json(one) | _pool_detail(one) for one in found.pools]
+    return _document(found, pools) | {"largest": _blocks_json(found.largest)}
+
+
+def _document(found: Report, pools: list[dict[str, Any]]) -> dict[str, Any]:
     return {
-        **as_json(found),
-        "pools": [_pool_json(one) | _pool_detail(one) for one in found.pools],
-        "largest": _blocks_json(found.largest),
+        "totals": _totals_json(found.totals),
+        "pools": pools,
+        "fits": _fits_json(found.fits),
+        "fragmentation_milli": found.fragmentation_milli,
         "nodes": [],
+        "warnings": list(found.warnings),
     }
 
 

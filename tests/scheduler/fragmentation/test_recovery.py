@@ -100,3 +100,44 @@ def test_cpu_is_a_limit_of_its_own() -> None:
 def test_cordoned_nodes_neither_give_nor_receive() -> None:
     made = world().node("n1").node("n2", cordoned=True).pod("a", "n1", 4).pod("b", "n2", 4)
     assert split(made, "8G64C") == (0, 0, 4)
+
+
+def test_pods_that_accept_another_model_may_leave_the_pool() -> None:
+    made = world().node("n1").node("h1", gpu_model="H20").pod("a", "n1", 4)
+    found = {pool.pool.gpu_model: pool for pool in report(made.snapshot()).pools}
+    whole = next(one for one in found["H100-SXM5-80GB"].shapes if one.shape.name == "8G64C")
+    assert whole.recovery.reclaimable == 4000  # all that is lost: once a is on h1, 8 are usable where 0 were
+    pinned = world().node("n1").node("h1", gpu_model="H20").pod("a", "n1", 4, gpu_model="H100-SXM5-80GB")
+    found = {pool.pool.gpu_model: pool for pool in report(pinned.snapshot()).pools}
+    whole = next(one for one in found["H100-SXM5-80GB"].shapes if one.shape.name == "8G64C")
+    assert (whole.recovery.reclaimable, whole.recovery.unfixable) == (0, 4000)
+
+
+def test_other_clusters_are_no_place_to_go() -> None:
+    made = world().node("n1").node("w1", cluster="west").pod("a", "n1", 4)
+    found = next(pool for pool in report(made.snapshot()).pools if pool.pool.cluster == "default")
+    assert all(one.recovery.reclaimable == 0 for one in found.shapes)
+
+
+def test_cpu_pods_may_go_to_cpu_nodes() -> None:
+    made = world().node("n1").node("c1", 0).pod("c", "n1", 0, cpu_milli=68_000)
+    assert split(made, "8G96C") == (8, 0, 0)
+
+
+def test_a_budget_of_another_namespace_holds_nothing() -> None:
+    made = halves(labels={"app": "kept"}).pod("more", "n1", 0, locked=True)
+    assert split(made.budget("app=kept", namespace="other", max_unavailable=0), "8G64C") == (8, 0, 0)
+
+
+def test_a_tainted_node_gains_nothing_by_being_emptied() -> None:
+    taints = [{"key": "dedicated", "effect": "NoSchedule"}]
+    assert split(world().nodes("n1", "n2", taints=taints).pod("a", "n1", 4).pod("b", "n2", 4), "8G64C") == (0, 0, 8)
+
+
+def test_a_request_that_spans_nodes_joins_what_it_wins_to_the_remainder() -> None:
+    # 16 nodes under one switch; on one of them a CPU pod takes the CPU of two GPUs: 126 units, one request short.
+    made = world().asw("asw-0")
+    for number in range(16):
+        made.node(f"n{number:02}", cpu_milli=96_000)
+    made.node("c1", 0).pod("c", "n00", 0, cpu_milli=24_000)
+    assert split(made, "128@ASW") == (128, 0, 0)
