@@ -114,7 +114,8 @@ class Supervisor:
                 return
         if step.process.returncode:
             raise DemoError(f"Preparing {what} failed:\n{step.log.read_text(errors='replace')[-4000:]}")
-        say(f"  {what}: {time.monotonic() - began:.1f} s")
+        said = step.log.read_text(errors="replace").strip().replace("\n", "; ")
+        say(f"  {what}: {time.monotonic() - began:.1f} s{f' ({said[-200:]})' if said else ''}")
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS

@@ -10,6 +10,8 @@ from console.demo.redis_server import RedisServer
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HOST = "127.0.0.1"
+QUEUES = ("observe", "plan", "execute")
+WORKER_STOP_SECONDS = 8.0  # an idle worker may take five to notice
 _QUIET = ["--without-gossip", "--without-mingle", "--loglevel", "WARNING"]
 
 
@@ -32,6 +34,7 @@ class Demo:
             "SLACKLINE_DATA_DIR": str(self.data),
             "DJANGO_SETTINGS_MODULE": "console.settings",
             "PYTHONUNBUFFERED": "1",
+            "LOG_LEVEL": os.environ.get("LOG_LEVEL", "WARNING"),
             # Two planners with a thread per core would starve the page that watches them.
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
@@ -42,14 +45,10 @@ class Demo:
 
     def preparations(self) -> list[tuple[str, list[str]]]:
         """(what it is, command) in order; each must succeed."""
-        steps = [("database", _manage("migrate", "--verbosity", "0"))]
-        if not (ROOT / "staticfiles" / "staticfiles.json").is_file():
-            steps.append(("static files", _manage("collectstatic", "--noinput", "--clear", "--verbosity", "0")))
-        steps.append(("people", _manage("seed_people")))
-        return [
-            *steps,
-            ("world", _manage("load_world", "--name", "demo", "--world", "asi", "--nodes", str(self.nodes))),
-        ]
+        prepare = ("database, people and world", _manage("prepare_demo", "--nodes", str(self.nodes)))
+        if _static_files_are_fresh():
+            return [prepare]
+        return [("static files", _manage("collectstatic", "--noinput", "--clear", "--verbosity", "0")), prepare]
 
     def children(self) -> list[Child]:
         """In the order in which they start; they stop in the opposite order."""
@@ -58,9 +57,7 @@ class Demo:
         web += ["--lifespan", "off", "--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "2"]
         commands = {
             "web": web,
-            "observe": _worker("observe"),
-            "plan": _worker("plan"),
-            "execute": _worker("execute"),
+            **{queue: _worker(queue) for queue in QUEUES},
             "beat": [
                 *_celery("beat"),
                 "--schedule",
@@ -73,10 +70,22 @@ class Demo:
         }
         if self.server is not None:
             commands = {"redis": self.server.command, **commands}
-        return [Child(name, command, environment, self.log(name)) for name, command in commands.items()]
+        return [
+            Child(name, command, environment, self.log(name), WORKER_STOP_SECONDS if name in QUEUES else 5.0)
+            for name, command in commands.items()
+        ]
 
     def log(self, name: str) -> Path:
         return self.data / "log" / f"{name}.log"
+
+
+def _static_files_are_fresh() -> bool:
+    """Whether all that lies in static/ was collected since it last changed."""
+    manifest = ROOT / "staticfiles" / "staticfiles.json"
+    if not manifest.is_file():
+        return False
+    collected_at = manifest.stat().st_mtime
+    return all(file.stat().st_mtime <= collected_at for file in (ROOT / "static").rglob("*"))
 
 
 def _manage(*words: str) -> list[str]:

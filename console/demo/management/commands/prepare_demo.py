@@ -1,0 +1,21 @@
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from console.demo import services
+
+
+class Command(BaseCommand):
+    help = "Bring the demo's database up to date; create its accounts and its simulated fleet where they are missing."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--nodes", type=int, default=2000)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.DEMO:
+            raise CommandError("Accounts whose password is their name belong into the demo only: set SLACKLINE_DEMO=1.")
+        call_command("migrate", verbosity=0)
+        services.seed_people()
+        call_command("load_world", name="demo", world="asi", nodes=options["nodes"], stdout=self.stdout)
