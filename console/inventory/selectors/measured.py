@@ -23,7 +23,7 @@ class Measured:
 
 def newest_measurements() -> list[Measured]:
     """By source name; sources that were never measured are not among them.  Two queries."""
-    newest = Measurement.objects.filter(observation__source=OuterRef("pk")).order_by("-observation")
+    newest = Measurement.objects.filter(observation__source=OuterRef("pk")).order_by("-observation_id")
     wanted = Source.objects.annotate(seen=Subquery(newest.values("pk")[:1])).filter(seen__isnull=False)
     rows = Measurement.objects.filter(pk__in=wanted.values("seen")).select_related("observation__source")
     found = [

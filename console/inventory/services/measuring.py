@@ -48,7 +48,7 @@ def store_measurement(
     before = (
         Measurement.objects.filter(observation__source=observation.source, observation__lt=observation_id)
         .select_related("observation")
-        .order_by("-observation")
+        .order_by("-observation_id")
         .first()
     )
     values = {"headline": headline, "report": report, "seconds": seconds}
