@@ -135,7 +135,9 @@ def _with_lost_lenders(snapshot: Snapshot, pods: Rows[PodRecord]) -> Snapshot:
     }
     if not lost:
         return snapshot
-    merged = {path: snapshot.extras.get(path, {}) | lost.get(path, {}) for path in snapshot.extras.keys() | lost.keys()}
+    merged = dict(snapshot.extras)
+    for path, field in lost.items():
+        merged[path] = dict(sorted((merged.get(path, {}) | field).items()))
     return replace(snapshot, extras=dict(sorted(merged.items())))
 
 
