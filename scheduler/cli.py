@@ -218,7 +218,7 @@ def _write(out: Path, document: Document, json: bool) -> None:
     if json:
         _print_json(sizes)
     else:
-        _out.print(_plain("{file}: {nodes} nodes, {gpus} GPUs, {pods} pods, {pending} pending".format(**sizes)))
+        _say(["{file}: {nodes} nodes, {gpus} GPUs, {pods} pods, {pending} pending".format(**sizes)])
 
 
 def _print_json(document: dict[str, Any]) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from scheduler.cluster import codec
@@ -16,7 +15,17 @@ from scheduler.plan.plan import Plan
 from tests.builders.checker import Judge
 from tests.builders.worlds import World, world
 
-CAUSES = "unhealthy allocated_hp allocated_lp standby fractional stranded cpu_memory topology constraint".split()
+CAUSES = [
+    "unhealthy",
+    "allocated_hp",
+    "allocated_lp",
+    "standby",
+    "fractional",
+    "stranded",
+    "cpu_memory",
+    "topology",
+    "constraint",
+]
 OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,2,P100\nn2,96000,393216,8,G2\n"
 OPENB_PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1000,1024,1,460\nb,1000,1024,2,1000\nc,1000,1024,0,0\n"
 
@@ -154,7 +163,20 @@ def test_every_option_reaches_the_planner(snapshot: Path, monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli, "plan_moves", plan)
-    options = "--depth 1 --rounds 2 --partition 30 --max-moves 4 --seconds 5 --seed 6".split()
+    options = [
+        "--depth",
+        "1",
+        "--rounds",
+        "2",
+        "--partition",
+        "30",
+        "--max-moves",
+        "4",
+        "--seconds",
+        "5",
+        "--seed",
+        "6",
+    ]
     run("consolidate", snapshot, *options)
     assert asked == [(Params(depth=1, rounds=2, partition=30, max_moves=4, seconds=5.0), 6)]
 
@@ -194,8 +216,8 @@ def test_only_the_named_cluster_is_measured(tmp_path: Path) -> None:
 def test_a_faulty_snapshot_is_refused_with_path_value_and_reason(verb: str, flags: tuple[str, ...]) -> None:
     faulty = world().node("n1").pod("a", "n1", gpus=2).pod("b", "n1", gpus=-7)
     refused(run(verb, "-", *flags, stdin=faulty.json()), "$.pods[1].gpus", "-7")
-    refused(run(verb, "-", *flags, stdin=b"{"), "$")
-    refused(run(verb, "-", *flags, stdin=b""), "$")
+    refused(run(verb, "-", *flags, stdin=b"{"), "line 1 column 2", "JSON")
+    refused(run(verb, "-", *flags, stdin=b""), "JSON")
 
 
 def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
