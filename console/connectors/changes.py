@@ -1,5 +1,6 @@
 """The facts that a simulated cluster's journal is written in."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -7,7 +8,7 @@ import msgspec
 from scheduler.cluster.records import PodRecord
 
 Identity = tuple[str, str]  # (cluster, node name) or (cluster, namespace/name)
-Fields = dict[str, str | int | bool | None]
+Fields = Mapping[str, str | int | bool | None]
 
 
 class Arrived(msgspec.Struct, frozen=True, tag="arrived"):

@@ -10,7 +10,7 @@ import random
 import msgspec
 from msgspec.structs import replace
 
-from console.connectors.changes import Arrived, Change, Ended, Identity, NodeSet, PodSet, identity
+from console.connectors.changes import Arrived, Change, Ended, Fields, Identity, NodeSet, PodSet, identity
 from console.connectors.choices import OperationState
 from console.connectors.models import SimulatedCluster, SimulatedOperation
 from console.connectors.protocol import Outcome
@@ -51,7 +51,7 @@ def _begin(row: SimulatedCluster, world: World, tide: Tide, operation: Operation
         copy = identity(copied)
         outcome = Outcome("running", f"a copy of {operation.pod} starts on {operation.target}")
     elif isinstance(operation, Evict):
-        grace = {"terminating": True, "deleted_at_s": now_s, "grace_s": operation.grace_s}
+        grace: Fields = {"terminating": True, "deleted_at_s": now_s, "grace_s": operation.grace_s}
         changes = [PodSet(pod=(operation.cluster, operation.pod), fields=grace)]
         outcome = Outcome("running", f"{operation.pod} has {operation.grace_s} s to end")
     else:
@@ -96,7 +96,8 @@ def _finish(row: SimulatedCluster, world: World, tide: Tide, known: SimulatedOpe
     if not isinstance(operation, Migrate):
         raise ValueError(f"{operation} has no second step")
     old = world.pods.get((operation.cluster, operation.pod))
-    copy = world.pods.get((str(known.copy[0]), str(known.copy[1])))
+    where, name = known.copy or ("", "")
+    copy = world.pods.get((where, name))
     trouble = _copy_trouble(row, world, tide, known, operation, old, copy)
     if trouble is not None:
         return Outcome("failed", trouble), _take_back(operation, old, copy)
@@ -132,7 +133,7 @@ def _take_back(move: Migrate, old: PodRecord | None, copy: PodRecord | None) -> 
 def _at_once(world: World, operation: Operation, now_s: int) -> list[Change]:
     match operation:
         case Bind(cluster=cluster, pod=pod, target=target):
-            fields = {"node": target, "phase": "Running", "started_s": now_s}
+            fields: Fields = {"node": target, "phase": "Running", "started_s": now_s}
             return [PodSet(pod=(cluster, pod), fields=fields)]
         case Cordon(cluster=cluster, node=node):
             return [NodeSet(node=(cluster, node), fields={"cordoned": True})]

@@ -12,7 +12,18 @@ from dataclasses import dataclass
 import msgspec
 from msgspec.structs import replace
 
-from console.connectors.changes import Arrived, Came, Change, Ended, Identity, NodeSet, Planned, PodSet, identity
+from console.connectors.changes import (
+    Arrived,
+    Came,
+    Change,
+    Ended,
+    Fields,
+    Identity,
+    NodeSet,
+    Planned,
+    PodSet,
+    identity,
+)
 from console.connectors.room import shortage
 from console.connectors.world import World
 from scheduler.cluster.records import AGENT_OWNERS, OwnerRecord, PodRecord
@@ -114,8 +125,13 @@ def _lock(moment: _Moment) -> None:
     if pod is None:
         return
     until_s = moment.second + moment.chance.randint(*moment.tide.lock_s)
-    lock = {"locked": True, "locked_by": "owner", "lock_reason": "checkpoint running", "locked_until_s": until_s}
-    free = {"locked": False, "locked_by": None, "lock_reason": None, "locked_until_s": None}
+    lock: Fields = {
+        "locked": True,
+        "locked_by": "owner",
+        "lock_reason": "checkpoint running",
+        "locked_until_s": until_s,
+    }
+    free: Fields = {"locked": False, "locked_by": None, "lock_reason": None, "locked_until_s": None}
     moment.do(
         PodSet(pod=identity(pod), fields=lock),
         Planned(at_s=until_s, then=PodSet(pod=identity(pod), fields=free)),
@@ -149,7 +165,7 @@ def _end_one(moment: _Moment) -> None:
     if moment.world.pending and moment.chance.random() < 0.8:
         waiting = moment.world.pods[moment.chance.choice(list(moment.world.pending))]
         if pod.node is not None and shortage(moment.world, (pod.cluster, pod.node), waiting) is None:
-            start = {"node": pod.node, "phase": "Running", "started_s": moment.second}
+            start: Fields = {"node": pod.node, "phase": "Running", "started_s": moment.second}
             moment.do(PodSet(pod=identity(waiting), fields=start))
 
 

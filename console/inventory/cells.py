@@ -42,7 +42,7 @@ def asw_of_nodes(snapshot: Snapshot) -> NDArray[np.int32]:
     if not snapshot.levels:
         return np.full(len(snapshot.node_name), UNKNOWN, dtype=np.int32)
     level = snapshot.levels.index(ASW_LEVEL) if ASW_LEVEL in snapshot.levels else 0
-    return snapshot.node_at_level[level]
+    return np.asarray(snapshot.node_at_level[level])
 
 
 def layout_of(snapshot: Snapshot) -> CellLayout:
@@ -72,7 +72,7 @@ def _groups(snapshot: Snapshot, order: NDArray[np.intp], asw: NDArray[np.int32])
     """Runs of cells: cluster -> models -> ASWs, each with its count and the GPUs of its nodes run by run."""
 
     def cluster(node: Any) -> str:
-        return snapshot.clusters[snapshot.node_cluster[node]].name
+        return str(snapshot.clusters[snapshot.node_cluster[node]].name)
 
     def model(node: Any) -> str | None:
         known = snapshot.node_model[node]
@@ -81,11 +81,11 @@ def _groups(snapshot: Snapshot, order: NDArray[np.intp], asw: NDArray[np.int32])
     def switch(node: Any) -> str | None:
         return None if asw[node] == UNKNOWN else snapshot.domain_name[asw[node]]
 
-    groups = []
+    groups: list[dict[str, Any]] = []
     for cluster_name, in_cluster in groupby(order, cluster):
-        models = []
+        models: list[dict[str, Any]] = []
         for model_name, in_model in groupby(in_cluster, model):
-            asws = []
+            asws: list[dict[str, Any]] = []
             for name, in_asw in groupby(in_model, switch):
                 gpus = [[g, len(list(run))] for g, run in groupby(int(snapshot.node_gpus[node]) for node in in_asw)]
                 asws.append({"asw": name, "count": sum(count for _, count in gpus), "gpus": gpus})

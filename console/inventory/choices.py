@@ -3,6 +3,14 @@
 from django.db.models import TextChoices
 
 
+class SourceKind(TextChoices):
+    """The connectors' kinds, under the words for people."""
+
+    FILE = "file", "Snapshot file"
+    OPENB = "openb", "OpenB pair"
+    SIMULATED = "simulated", "Simulated cluster"
+
+
 class SourceState(TextChoices):
     WAITING = "waiting", "Waiting for its first reading"
     LIVE = "live", "Live"

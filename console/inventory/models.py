@@ -5,15 +5,14 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 
-from console.connectors.choices import Kind
-from console.inventory.choices import SourceState, UploadKind, UploadState
+from console.inventory.choices import SourceKind, SourceState, UploadKind, UploadState
 
 
 class Source(models.Model):
     """Something that can be observed: a cluster manager, a file, a simulated cluster."""
 
     name = models.CharField(max_length=100, unique=True)
-    kind = models.CharField(max_length=16, choices=Kind)
+    kind = models.CharField(max_length=16, choices=SourceKind)
     config = models.JSONField(default=dict)
     period_s = models.PositiveIntegerField(default=10, help_text="seconds between two readings")
     version = models.CharField(max_length=100, blank=True, help_text="the connector's token of what was read last")
@@ -36,7 +35,7 @@ class Source(models.Model):
     @property
     def acts(self) -> bool:
         """Plans can be run on it."""
-        return self.kind == Kind.SIMULATED
+        return self.kind == SourceKind.SIMULATED
 
 
 class Counter(models.Model):

@@ -92,7 +92,7 @@ class PodPageSerializer(_PageSerializer):
 
 
 class ObservationSerializer(serializers.ModelSerializer[Observation]):
-    source = serializers.CharField(source="source.name")
+    source = serializers.CharField(source="source.name")  # type: ignore[assignment]  # DRF names its own so
     measured = serializers.BooleanField()
 
     class Meta:
@@ -114,7 +114,7 @@ class ObservationSerializer(serializers.ModelSerializer[Observation]):
 class UploadSerializer(serializers.ModelSerializer[Upload]):
     """What became of files: ``refusal`` has path, value and reason; ``report`` counts, warnings and unknown fields."""
 
-    source = serializers.CharField(source="source.name", allow_null=True, default=None)
+    source = serializers.CharField(source="source.name", allow_null=True, default=None)  # type: ignore[assignment]
 
     class Meta:
         model = Upload

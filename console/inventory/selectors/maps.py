@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import brotli
+import brotli  # type: ignore[import-untyped]
 import numpy as np
 import redis
 import structlog

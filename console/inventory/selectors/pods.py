@@ -174,7 +174,7 @@ def _sorted(reading: Reading, pods: Indices, sort: str) -> Any:
 
 def _keys(reading: Reading, key: str) -> list[Any]:
     snapshot = reading.snapshot
-    columns = {
+    columns: dict[str, Any] = {
         "gpus": snapshot.pod_gpus * snapshot.pod_gpu_milli.astype(np.int64),
         "priority": snapshot.pod_priority,
         "cpu": snapshot.pod_cpu_milli,
@@ -210,7 +210,7 @@ def _find(snapshot: Snapshot, cluster: str, key: str) -> int | None:
 
 def _belongs(snapshot: Snapshot, pod: int, space: str, cluster: str) -> bool:
     where = snapshot.clusters[snapshot.pod_cluster[pod]].name
-    return where == cluster and snapshot.namespaces[snapshot.pod_namespace[pod]] == space
+    return bool(where == cluster and snapshot.namespaces[snapshot.pod_namespace[pod]] == space)
 
 
 def _row(reading: Reading, pod: int) -> PodRow:

@@ -64,7 +64,8 @@ def _sums(start: datetime, end: datetime) -> dict[datetime, list[Sums]]:
     fields = ("covered_s", "allocated_gpu_s", "asleep_gpu_s", "lent_gpu_s")
     rows = UsageSlot.objects.filter(began_at__gte=start, began_at__lt=end)
     by_hour: dict[datetime, dict[int, Sums]] = defaultdict(dict)
-    for row in rows.values("began_at", "source").annotate(**{f"all_{name}": Sum(name) for name in fields}):
+    summed: Any = rows.values("began_at", "source").annotate(**{f"all_{name}": Sum(name) for name in fields})
+    for row in summed:
         hour = row["began_at"].astimezone(UTC).replace(minute=0, second=0, microsecond=0)
         into = by_hour[hour].setdefault(row["source"], dict.fromkeys(fields, 0.0))
         for name in fields:

@@ -60,7 +60,7 @@ class Reading:
         return archive.occupancy_of(self.snapshot)
 
     def column(self, name: str) -> Cells:
-        return self.columns[STORED.index(name)]
+        return np.asarray(self.columns[STORED.index(name)])
 
 
 def members(revision: int | None = None) -> list[Observation]:
@@ -97,7 +97,7 @@ def _reading(row: Observation) -> Reading | None:
         return None
     order = layout_order(snapshot)
     columns = np.empty((len(STORED), len(order)), dtype=np.uint8)
-    columns[:, order] = unpack_columns(row.columns or b"", len(STORED))
+    columns[:, order] = unpack_columns(bytes(row.columns or b""), len(STORED))
     source = row.source
     return Reading(source.name, source.period_s, source.acts, row, snapshot, columns)
 

@@ -2,7 +2,6 @@
 
 from console.inventory.services.loading import (
     MAX_BYTES,
-    InputError,
     accept_upload,
     establish_world,
     load_snapshot_file,
@@ -13,6 +12,7 @@ from console.inventory.services.measuring import has_newer, snapshot_of, store_m
 from console.inventory.services.observing import Encoded, connector_of, fresh, newest, observe, observe_due, revision_of
 from console.inventory.services.retention import sweep
 from console.inventory.services.sources import remove_source, retry_source
+from scheduler.cluster.errors import InputError
 
 __all__ = [
     "MAX_BYTES",

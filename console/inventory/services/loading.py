@@ -9,11 +9,10 @@ from django.utils import timezone
 from console.audit.services import SYSTEM
 from console.audit.services import record as write_down
 from console.connectors import documents, registry
-from console.connectors.choices import Kind
 from console.connectors.simulated import establish
 from console.connectors.tide import QUIET, Tide
 from console.dispatch.services import enqueue
-from console.inventory.choices import Behaviour, UploadKind, UploadState
+from console.inventory.choices import Behaviour, SourceKind, UploadKind, UploadState
 from console.inventory.models import Source, Upload
 from console.tenancy.services import require
 from scheduler.cluster.build import build
@@ -42,7 +41,7 @@ def load_snapshot_file(
     with transaction.atomic():
         upload = Upload(user=user, kind=UploadKind.SNAPSHOT, name=name, params={"behaviour": behaviour})
         upload.files = {"snapshot": [file_name, documents.keep(content)]}
-        _settle(upload, Kind.FILE, content, parsed.document, snapshot, {})
+        _settle(upload, SourceKind.FILE, content, parsed.document, snapshot, {})
     return upload
 
 
@@ -77,7 +76,7 @@ def accept_upload(upload_id: int, document: Document, warnings: list[str]) -> No
         upload = Upload.objects.select_for_update().filter(pk=upload_id, state=UploadState.WAITING).first()
         if upload is None:
             return
-        kind = Kind.OPENB if upload.kind == UploadKind.OPENB else Kind.FILE
+        kind = SourceKind.OPENB if upload.kind == UploadKind.OPENB else SourceKind.FILE
         origin = {role: digest for role, (_, digest) in upload.files.items()}
         _settle(upload, kind, content, document, snapshot, {"made_of": origin}, warnings)
 
@@ -124,11 +123,11 @@ def _checked_name(name: str, behaviour: str) -> str:
     if not name or len(name) > 100:
         raise InputError("name", name[:120], "a source needs a name of 1 to 100 characters")
     known = Source.objects.filter(name=name).first()
-    if known is not None and (known.kind == Kind.SIMULATED or behaviour != Behaviour.FILE):
+    if known is not None and (known.kind == SourceKind.SIMULATED or behaviour != Behaviour.FILE):
         raise InputError(
             "name", name, "there is a source of that name already, and a simulated cluster is not replaced"
         )
-    if behaviour != Behaviour.FILE and not registry.allowed(Kind.SIMULATED):
+    if behaviour != Behaviour.FILE and not registry.allowed(SourceKind.SIMULATED):
         raise InputError("behaviour", behaviour, "simulated clusters are not enabled here")
     return name
 
@@ -176,7 +175,7 @@ def _simulated(name: str, document: Document, seed: int, behaviour: str) -> Sour
     tide = Tide() if behaviour == Behaviour.LIVELY else QUIET
     uid = establish(name, document, seed=seed, tide=tide)
     period_s = period_for(len(document.nodes))
-    return Source.objects.create(name=name, kind=Kind.SIMULATED, config={"cluster": uid}, period_s=period_s)
+    return Source.objects.create(name=name, kind=SourceKind.SIMULATED, config={"cluster": uid}, period_s=period_s)
 
 
 def _report(snapshot: Snapshot, warnings: list[str]) -> dict[str, Any]:

@@ -118,9 +118,10 @@ def _gpus_in_order(states: Cells, snapshot: Snapshot, order: "np.ndarray[Any, An
 def _changed(observation: Observation, ordered: Cells) -> int:
     before = Observation.objects.filter(source=observation.source, columns__isnull=False).first()
     if before is None or before.columns is None or before.layout_id != observation.layout_id:
-        return ordered.shape[1]
+        return int(ordered.shape[1])
     shown = len(MEASURES)
-    return int((unpack_columns(before.columns, len(STORED))[:shown] != ordered[:shown]).any(axis=0).sum())
+    changed = (unpack_columns(bytes(before.columns), len(STORED))[:shown] != ordered[:shown]).any(axis=0)
+    return int(changed.sum())
 
 
 def _join_fleet(observation: Observation) -> None:

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from console.audit.services import record as write_down
 from console.connectors import simulated
-from console.connectors.choices import Kind
 from console.dispatch.services import enqueue
+from console.inventory.choices import SourceKind
 from console.inventory.models import Source
 from console.rest.errors import Conflict
 from console.tenancy.services import require
@@ -25,7 +25,7 @@ def remove_source(user: Any, source: Source, reason: str) -> None:
         source.delete()
     except ProtectedError as error:
         raise Conflict(f"{name} has plans; they keep it so that they stay readable.") from error
-    if kind == Kind.SIMULATED:
+    if kind == SourceKind.SIMULATED:
         simulated.abandon(config["cluster"])
 
 
