@@ -210,4 +210,4 @@ def _settle_entry(stamp: int):  # type: ignore[no-untyped-def]
     return settle_nodes
 
 
-settle_all = _settle_entry(edition(vars(c)))
+settle_all = _settle_entry(edition("room"))

@@ -1,2 +1,107 @@
+"""An upper bound on the net number of emptied nodes, by flows of one resource at a time.
+
+Let F be the sum of what is free on all nodes that may receive and are not empty.  Emptying node j sends its use to
+other nodes and takes its own free part out of F, so the emptied nodes X satisfy sum over X of (use + free) <= F, plus
+the size of every empty node that is opened, each of which costs one.  Taking the smallest use + free first, and the
+largest empty node first, gives the largest count: O(n log n).  This holds for GPU milli, CPU and memory, for the
+cluster as a whole and for every group of GPU models between which pods may move; the least of these is the bound.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler.cluster.snapshot import Bools, Ints, Longs, Snapshot
+from scheduler.consolidation import columns as c
+from scheduler.consolidation.arena import Compiled
+from scheduler.consolidation.columns import Arena
 from scheduler.plan.plan import Bound
-def bound_of(compiled, net): return Bound(net_upper=net, gap=0.0, proven=True)
+
+RESOURCES = 3  # GPU milli, CPU milli, memory MiB
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fluid:
+    """Axes: n node, r resource."""
+
+    free: Longs  # [n, r] never negative, 0 where nothing may arrive
+    use: Longs  # [n, r] of pods other than agents
+    floating: Longs  # [n, r] the part of it that pods without GPUs use: they may go to nodes of any model
+    may_empty: Bools  # [n]
+    empty: Bools  # [n]
+
+
+def net_upper(snapshot: Snapshot, compiled: Compiled) -> int:
+    """No plan on this snapshot empties more nodes, net.  The tables stand as before any move."""
+    fluid = _fluid(snapshot, compiled)
+    everywhere = _most(fluid, np.ones(len(fluid.empty), np.bool_), fluid.free)
+    group = _model_groups(snapshot, compiled.arena)
+    apart = 0
+    for found in np.unique(group[fluid.may_empty]).tolist():
+        # What needs no GPU may leave for other groups and make its room theirs
+        apart += _most(fluid, group == found, fluid.free + fluid.floating)
+    return min(everywhere, apart)
+
+
+def bound_of(upper: int, net: int) -> Bound:
+    """gap = (upper - net) / upper, 0 where the bound is 0; proven where nothing better exists."""
+    gap = (upper - net) / upper if upper else 0.0
+    return Bound(net_upper=upper, gap=round(gap, 6), proven=net == upper)
+
+
+def _most(fluid: _Fluid, inside: Bools, room: Longs) -> int:
+    """The least over all resources of the largest net count among the nodes ``inside``."""
+    able, empty = inside & fluid.may_empty, inside & fluid.empty
+    best = int(able.sum())
+    for r in range(RESOURCES):
+        weight = np.cumsum(np.sort((fluid.use + fluid.free)[able, r]))
+        opened = np.concatenate([[0], np.cumsum(np.sort(fluid.free[empty, r])[::-1])])
+        total = int(room[inside & ~fluid.empty, r].sum())
+        counts = np.searchsorted(weight, total + opened, side="right") - np.arange(len(opened))
+        best = min(best, int(counts.max()))
+    return best
+
+
+def _fluid(snapshot: Snapshot, compiled: Compiled) -> _Fluid:
+    a = compiled.arena
+    nodes = len(a.node)
+    pods = np.flatnonzero(snapshot.pod_live & ~snapshot.pod_agent)
+    amounts = np.stack([a.pod[pods, c.P_GPUS] * a.pod[pods, c.P_MILLI], a.pod[pods, c.P_CPU], a.pod[pods, c.P_MEMORY]], 1)
+    home = snapshot.pod_node[pods]
+    use, floating = np.zeros((nodes, RESOURCES), np.int64), np.zeros((nodes, RESOURCES), np.int64)
+    np.add.at(use, home, amounts)
+    light = (a.pod[pods, c.P_GPUS] == 0) & (a.pod[pods, c.P_FIXED] == 0)
+    np.add.at(floating, home[light], amounts[light])
+    free = np.maximum(a.node[:, [c.N_MILLI, c.N_CPU, c.N_MEMORY]], 0) * snapshot.node_usable[:, None]
+    able = (a.node[:, c.N_DRAINABLE] == 1) & (a.node[:, c.N_WORK] > 0) & (a.node[:, c.N_PINNED] == 0)
+    return _Fluid(free, use, floating, able & ~_tied(snapshot, a), compiled.empty_before)
+
+
+def _tied(snapshot: Snapshot, a: Arena) -> Bools:
+    """[n] Nodes with a pod that no other usable node may run."""
+    per_class = np.bincount(a.node[snapshot.node_usable, c.N_CLASS], minlength=a.eligible.shape[1])
+    choices = a.eligible @ per_class
+    pods = np.flatnonzero(snapshot.pod_live & ~snapshot.pod_agent)
+    home = snapshot.pod_node[pods]
+    at_home = a.eligible[a.pod[pods, c.P_CLASS], a.node[home, c.N_CLASS]] & snapshot.node_usable[home]
+    tied = np.zeros(len(a.node), np.bool_)
+    tied[home[choices[a.pod[pods, c.P_CLASS]] <= at_home]] = True
+    return tied
+
+
+def _model_groups(snapshot: Snapshot, a: Arena) -> Ints:
+    """[n] Number of the group of GPU models that pods with GPUs connect, -1 for nodes without a model."""
+    models = len(snapshot.models)
+    of_class = np.zeros((a.eligible.shape[1], models), np.bool_)
+    known = snapshot.node_usable & (snapshot.node_model >= 0)
+    of_class[a.node[known, c.N_CLASS], snapshot.node_model[known]] = True
+    pods = np.flatnonzero(snapshot.pod_live & (a.pod[:, c.P_FIXED] == 0) & (a.pod[:, c.P_GPUS] > 0))
+    sliced = (a.pod[:, c.P_TRAITS] & c.TRAIT_SLICES) != 0
+    pods = np.concatenate([pods, np.flatnonzero(snapshot.pod_live & sliced)])
+    homes = np.unique(np.stack([a.pod[pods, c.P_CLASS], snapshot.node_model[snapshot.pod_node[pods]]], 1), axis=0)
+    group = np.arange(models)
+    for q, home in homes.tolist():
+        linked = np.flatnonzero(of_class[a.eligible[q]].any(axis=0))
+        joined = np.unique(group[[*linked, home] if home >= 0 else linked])
+        group[np.isin(group, joined)] = joined.min(initial=models)
+    return np.where(snapshot.node_model < 0, -1, np.append(group, -1)[snapshot.node_model]).astype(np.int32)

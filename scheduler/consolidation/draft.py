@@ -29,6 +29,7 @@ class Draft:
     params: Params
     seed: int
     notes: list[str]
+    upper: int  # bound on net emptied nodes
     standing: int = field(init=False)
     before: Occupancy = field(init=False)
     allowed: Allowance = field(init=False)
@@ -62,7 +63,7 @@ class Draft:
             before=before_counts,
             after=after_counts,
             kept=explain(self.snapshot, self.compiled, self.params),
-            bound=bound_of(self.compiled, after_counts.empty_nodes - before_counts.empty_nodes),
+            bound=bound_of(self.upper, after_counts.empty_nodes - before_counts.empty_nodes),
             notes=tuple(self.notes),
         )
 

@@ -1,15 +1,18 @@
 """Compilation to machine code, and a disk cache that notices every change.
 
 The compiler's own cache looks only at the file of the function that it stores, not at those it calls.  So only entry
-points are stored, and each closes over ``edition()``: a number made of the code of every kernel below it.
+points are stored, and each closes over ``edition``: a number made of the code of the kernels below it.
 """
 
 import zlib
 from collections.abc import Callable
+from pathlib import PurePath
 from types import CodeType
 from typing import cast
 
 import numba
+
+from scheduler.consolidation import columns
 
 _codes: list[CodeType] = []
 
@@ -25,8 +28,14 @@ def entry[F: Callable[..., object]](function: F) -> F:
     return cast(F, numba.njit(cache=True)(function))
 
 
-def edition(*constants: dict[str, object]) -> int:
-    """A number that changes with the code of any kernel defined so far, and with the integers they read as constants."""
-    words = [(code.co_code.hex(), [repr(c) for c in code.co_consts if not isinstance(c, CodeType)], code.co_names) for code in _codes]
-    values = [sorted((k, v) for k, v in names.items() if isinstance(v, int)) for names in constants]
-    return zlib.crc32(repr((words, values)).encode())
+def edition(*modules: str) -> int:
+    """A number that changes with the code of the kernels of these modules of this room, and with the tables' columns."""
+    words = [_words(code) for code in _codes if PurePath(code.co_filename).stem in modules]
+    numbers = sorted((name, value) for name, value in vars(columns).items() if isinstance(value, int))
+    return zlib.crc32(repr((sorted(words), numbers)).encode())
+
+
+def _words(code: CodeType) -> tuple[str, str, str]:
+    """Byte code, constants and names; code objects inside have no stable text."""
+    constants = [repr(value) for value in code.co_consts if not isinstance(value, CodeType)]
+    return code.co_code.hex(), repr(constants), repr(code.co_names)

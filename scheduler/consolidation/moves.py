@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from scheduler.consolidation import columns
 from scheduler.consolidation.columns import (
     L_CHAIN,
     L_DEPTH,
@@ -65,4 +64,4 @@ def _travel_entry(stamp: int) -> Callable[[Arena, int, int], None]:
     return travel
 
 
-travel = _travel_entry(edition(vars(columns)))
+travel = _travel_entry(edition("room", "moves"))

@@ -7,6 +7,7 @@ import numpy as np
 from scheduler.cluster.build import only_cluster
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Snapshot
 from scheduler.consolidation.arena import compile_arena
+from scheduler.consolidation.bound import net_upper
 from scheduler.consolidation.draft import Draft
 from scheduler.consolidation.params import ParamError, Params, Progress, Report
 from scheduler.consolidation.rounds import Search, switches
@@ -32,9 +33,10 @@ def consolidate(
     """
     only_cluster(snapshot, None)
     compiled = compile_arena(snapshot, _scope(snapshot, params))
+    upper = net_upper(snapshot, compiled)
     search = Search(compiled, params, seed, switches(snapshot), progress, clock)
     search.run()
-    draft = Draft(snapshot, compiled, params, seed, search.notes)
+    draft = Draft(snapshot, compiled, params, seed, search.notes, upper)
     chains = search.emptied()
     plan = draft.plan(chains)
     while plan.moves and not (verdict := verify(plan, snapshot)).ok:

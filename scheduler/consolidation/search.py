@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import cache
 
 from scheduler.cluster.snapshot import Longs
-from scheduler.consolidation import columns
 from scheduler.consolidation.candidates import best_target, fits_without, leavers, promising
 from scheduler.consolidation.columns import (
     N_DRAINABLE,
@@ -127,7 +126,7 @@ def drain_kernel(depth: int) -> Callable[[Arena, Longs, Longs, int], int]:
         a.work[W_CHAINS] += 1
         return True
 
-    stamp = edition(vars(columns))
+    stamp = edition("room", "moves", "candidates", "search")
 
     @entry
     def drain_all(a: Arena, order: Longs, members: Longs, checks: int) -> int:

@@ -170,7 +170,7 @@ def _assign_entry(stamp: int) -> Callable[..., int]:
     return assign
 
 
-assign = _assign_entry(edition(vars(c)))
+assign = _assign_entry(edition("room", "waves"))
 
 
 def schedule(a: Arena, moves: int, allowed: Allowance) -> Schedule:
