@@ -55,16 +55,18 @@ class Rows[T]:
             column = np.array(values, np.int64)
         except OverflowError:
             row = next(i for i, value in enumerate(values) if not -MAX_TIME <= value <= MAX_TIME)  # type: ignore[operator]
-            raise self.refuse(row, field, values[row], _outside(low, high)) from None
+            raise self.refuse(row, field, values[row], _outside(values[row], low, high)) from None
         bad = ((column < low) | (column > high)) & (column != ABSENT)
         if bad.any():
             row = int(bad.argmax())
-            raise self.refuse(row, field, values[row], _outside(low, high))
+            raise self.refuse(row, field, values[row], _outside(values[row], low, high))
         return column
 
 
-def _outside(low: int, high: int) -> str:
-    return "must not be negative" if low == 0 and high == MAX_QUANTITY else f"must be from {low} to {high}"
+def _outside(value: object, low: int, high: int) -> str:
+    if low == 0 and high == MAX_QUANTITY:
+        return "must not be negative" if isinstance(value, int) and value < 0 else f"must be at most {high}"
+    return f"must be from {low} to {high}"
 
 
 def in_order[T](
