@@ -9,12 +9,36 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 180.0
 PARTS = {"uvicorn", "valkey-server", "observe", "plan", "execute", "beat"}
+
+
+class Process(NamedTuple):
+    parent: int
+    command: str
+    environment: list[bytes]
+
+
+def _processes() -> dict[int, Process]:
+    """All that run now, those apart that have ended and only wait to be collected."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            environment = (entry / "environ").read_bytes().split(b"\0")
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+        if command:
+            found[int(entry.name)] = Process(parent, command, environment)
+    return dict(sorted(found.items()))
 
 
 class Run:
@@ -26,6 +50,7 @@ class Run:
         self.environment = {**own, "SLACKLINE_DATA_DIR": str(data), "PYTHONUNBUFFERED": "1"}
         self.out = data / "out.txt"
         self.process: subprocess.Popen[bytes] | None = None
+        self.family: dict[int, str] = {}
 
     def command(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "console.demo", *words]
@@ -56,18 +81,18 @@ class Run:
         return self.process.wait(PATIENCE)
 
     def living(self) -> dict[int, str]:
-        """pid -> command of every process that was given our data directory, the supervisor's own apart."""
+        """pid -> command of every process that descends from a supervisor of ours or was given our data directory.
+
+        Two ways of looking, as a server may write over its environment and an orphan has another parent.
+        """
+        now = _processes()
+        own = self.process.pid if self.process is not None else 0
         mark = f"SLACKLINE_DATA_DIR={self.data}".encode()
-        found = {}
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit() or (self.process and int(entry.name) == self.process.pid):
-                continue
-            try:
-                if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except (FileNotFoundError, ProcessLookupError, PermissionError):
-                continue
-        return {pid: command for pid, command in found.items() if command}
+        for pid, process in now.items():
+            if process.parent in self.family or process.parent == own or mark in process.environment:
+                self.family[pid] = process.command
+        self.family.pop(own, None)
+        return {pid: self.family[pid] for pid in self.family if pid in now and now[pid].command == self.family[pid]}
 
     def pid_of(self, part: str) -> int:
         """The first, which is the parent of the others of that part."""
