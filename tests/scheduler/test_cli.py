@@ -41,7 +41,7 @@ def document(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
-def refused(result: Result, *words: str) -> None:
+def assert_refused(result: Result, *words: str) -> None:
     assert result.exit_code == 2
     assert result.stdout == ""
     assert all(word in result.stderr for word in words), result.stderr
@@ -89,7 +89,7 @@ def test_measure_takes_a_mix(snapshot: Path, tmp_path: Path) -> None:
     mix.write_text('[{"gpus": 8}]')
     assert document(run("measure", snapshot, "--mix", mix, "--json"))["fragmentation_milli"] == 9000
     mix.write_text('[{"gpus": -1}]')
-    refused(run("measure", snapshot, "--mix", mix, "--json"), "$[0].gpus", "-1", "negative")
+    assert_refused(run("measure", snapshot, "--mix", mix, "--json"), "$[0].gpus", "-1", "negative")
 
 
 def test_measure_speaks_to_people_too(snapshot: Path) -> None:
@@ -152,7 +152,7 @@ def test_consolidate_speaks_to_people_too(snapshot: Path) -> None:
     [("--depth", "9"), ("--rounds", "0"), ("--partition", "1"), ("--max-moves", "-1"), ("--seconds", "0")],
 )
 def test_options_out_of_range_are_named(snapshot: Path, option: str, value: str) -> None:
-    refused(run("consolidate", snapshot, option, value, "--json"), option, value, "must be")
+    assert_refused(run("consolidate", snapshot, option, value, "--json"), option, value, "must be")
 
 
 def test_every_option_reaches_the_planner(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,8 +197,8 @@ def test_an_interrupt_stops_the_planner_once() -> None:
 @pytest.mark.parametrize("verb", ["measure", "consolidate"])
 def test_one_of_several_clusters_must_be_named(verb: str, tmp_path: Path) -> None:
     path = saved(two_clusters(), tmp_path)
-    refused(run(verb, path, "--json"), "cluster", "east", "west")
-    refused(run(verb, path, "--json", "--cluster", "north"), "north", "east", "west")
+    assert_refused(run(verb, path, "--json"), "cluster", "east", "west")
+    assert_refused(run(verb, path, "--json", "--cluster", "north"), "north", "east", "west")
     assert document(run(verb, path, "--json", "--cluster", "west"))
 
 
@@ -215,15 +215,17 @@ def test_only_the_named_cluster_is_measured(tmp_path: Path) -> None:
 @pytest.mark.parametrize("flags", [(), ("--json",)])
 def test_a_faulty_snapshot_is_refused_with_path_value_and_reason(verb: str, flags: tuple[str, ...]) -> None:
     faulty = world().node("n1").pod("a", "n1", gpus=2).pod("b", "n1", gpus=-7)
-    refused(run(verb, "-", *flags, stdin=faulty.json()), "$.pods[1].gpus", "-7")
-    refused(run(verb, "-", *flags, stdin=b"{"), "line 1 column 2", "JSON")
-    refused(run(verb, "-", *flags, stdin=b""), "JSON")
+    assert_refused(run(verb, "-", *flags, stdin=faulty.json()), "$.pods[1].gpus", "-7")
+    assert_refused(run(verb, "-", *flags, stdin=b"{"), "line 1 column 2", "JSON")
+    assert_refused(run(verb, "-", *flags, stdin=b""), "JSON")
 
 
 def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
-    refused(run("measure", tmp_path / "none.json"), "none.json", "No such file")
-    refused(run("measure", tmp_path), str(tmp_path))
-    refused(run("generate", "--world", "llm78", "--nodes", "5", "-o", tmp_path / "no" / "x.json"), "No such file")
+    assert_refused(run("measure", tmp_path / "none.json"), "none.json", "No such file")
+    assert_refused(run("measure", tmp_path), str(tmp_path))
+    assert_refused(
+        run("generate", "--world", "llm78", "--nodes", "5", "-o", tmp_path / "no" / "x.json"), "No such file"
+    )
 
 
 def test_unknown_options_and_verbs_are_bad_input() -> None:
@@ -240,7 +242,7 @@ def test_names_cannot_steer_the_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in result.stdout
     assert "\u202e" not in result.stdout
     assert "[bold]" in result.stdout
-    refused(run("measure", path, "--cluster", evil), "\\x1b[31m")
+    assert_refused(run("measure", path, "--cluster", evil), "\\x1b[31m")
     assert "\x1b" not in run("measure", path, "--cluster", evil).stderr
 
 
@@ -270,7 +272,7 @@ def test_generate_repeats_itself_byte_by_byte(tmp_path: Path) -> None:
 def test_generate_draws_from_a_trace(tmp_path: Path) -> None:
     shapes, path = tmp_path / "pods.csv", tmp_path / "w.json"
     shapes.write_text(OPENB_PODS)
-    refused(run("generate", "--world", "openb70c", "--nodes", "50", "-o", path), "shapes", "openb70c")
+    assert_refused(run("generate", "--world", "openb70c", "--nodes", "50", "-o", path), "shapes", "openb70c")
     assert not path.exists()
     run("generate", "--world", "openb70c", "--nodes", "50", "--shapes", shapes, "-o", path)
     assert {(pod["gpus"], pod.get("gpu_milli", 1000)) for pod in json.loads(path.read_bytes())["pods"]} == {
@@ -291,7 +293,7 @@ def test_generate_draws_from_a_trace(tmp_path: Path) -> None:
     ],
 )
 def test_generate_refuses(arguments: tuple[str, ...], words: tuple[str, ...], tmp_path: Path) -> None:
-    refused(run("generate", *arguments, "-o", tmp_path / "w.json"), *words)
+    assert_refused(run("generate", *arguments, "-o", tmp_path / "w.json"), *words)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -305,22 +307,24 @@ def test_convert_loads_openb(tmp_path: Path) -> None:
     assert made.pod_locked.all()
     assert [made.node_name[n] for n in made.pod_node] == ["n1", "n2", "n1"]
     pods.write_text(OPENB_PODS.replace("460", "4600"))
-    refused(run("convert", "--openb", nodes, pods, "-o", path), f"{pods} line 2, gpu_milli", "4600", "at most 1000")
+    assert_refused(
+        run("convert", "--openb", nodes, pods, "-o", path), f"{pods} line 2, gpu_milli", "4600", "at most 1000"
+    )
 
 
 def test_convert_reads_the_csv_twin(tmp_path: Path) -> None:
     nodes, pods, path = tmp_path / "nodes.csv", tmp_path / "pods.csv", tmp_path / "w.json"
     nodes.write_text("name,gpus,gpu_model,rack\nn1,8,H100,r7\n")
     pods.write_text("name,gpus,node\na,2,n1\n")
-    refused(run("convert", "--csv", nodes, pods, "-o", path), "--taken-at")
+    assert_refused(run("convert", "--csv", nodes, pods, "-o", path), "--taken-at")
     result = run("convert", "--csv", nodes, pods, "--taken-at", "2026-11-01T00:00:00Z", "-o", path)
     assert result.exit_code == 0
     assert "rack" in result.stderr
     assert document(run("measure", path, "--json"))["totals"]["free"] == 6
-    refused(run("convert", "--csv", nodes, pods, "--taken-at", "yesterday", "-o", path), "taken_at", "yesterday")
+    assert_refused(run("convert", "--csv", nodes, pods, "--taken-at", "yesterday", "-o", path), "taken_at", "yesterday")
 
 
 def test_convert_wants_one_kind_of_input(tmp_path: Path) -> None:
-    refused(run("convert", "-o", tmp_path / "x"), "--openb", "--csv")
-    refused(run("convert", "--openb", "a", "b", "--csv", "a", "b", "-o", tmp_path / "x"), "--openb", "--csv")
-    refused(run("generate", "--world", "llm78", "-o", "-", "--json"), "--json")
+    assert_refused(run("convert", "-o", tmp_path / "x"), "--openb", "--csv")
+    assert_refused(run("convert", "--openb", "a", "b", "--csv", "a", "b", "-o", tmp_path / "x"), "--openb", "--csv")
+    assert_refused(run("generate", "--world", "llm78", "-o", "-", "--json"), "--json")
