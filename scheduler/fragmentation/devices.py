@@ -53,7 +53,8 @@ def gpu_states(snapshot: Snapshot) -> GpuStates:
     whole = taken & (snapshot.pod_gpu_milli == WHOLE_GPU_MILLI) & ~in_slices(snapshot)
     single = _laid_out_singly(snapshot, taken)
     _in_order(snapshot, np.flatnonzero(whole), ~single, offsets, states)
-    rows = np.flatnonzero(taken & single[snapshot.pod_node])
+    rows = np.flatnonzero(taken)
+    rows = rows[single[snapshot.pod_node[rows]]]  # pods that are not live may name no node of the snapshot
     residents: dict[int, list[int]] = {}
     for pod, node in zip(rows.tolist(), snapshot.pod_node[rows].tolist(), strict=True):
         residents.setdefault(node, []).append(pod)
