@@ -8,7 +8,7 @@ in any amounts, parts of nodes may be emptied, and of eligibility only the accep
     reclaimable the largest total gain such that, in GPUs and in CPU each taken alone, what leaves the emptied nodes
                 fits into what is free on the others of the pool, and what accepts other nodes into what is free on the
                 rest of the cluster; whole requests only, and at most lost.  Nodes that hold an immovable pod (locked
-                or otherwise, see ``cluster.mobility``) are never emptied, though they receive.
+                or otherwise, see ``holders``) are never emptied, though they receive.
                 A request that may span nodes gains GPU by GPU, and joins them to the pool's remainder.
     locked      what the same bound allows in addition if no pod were immovable
     unfixable   the rest of lost: no move helps
@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.cluster.mobility import immovable
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Ints, Longs, Snapshot
 from scheduler.fragmentation.capacity import Capacity, admits_plain_pods, in_use_milli
 from scheduler.fragmentation.causes import Waterfall
 from scheduler.fragmentation.demand import RequestShape
+from scheduler.fragmentation.holders import NOT_HELD, Holds
 from scheduler.fragmentation.sums import sum_by
 
 
@@ -60,7 +60,7 @@ class Emptying:
     cpu: Load
 
 
-def emptying_of(capacity: Capacity) -> Emptying:
+def emptying_of(capacity: Capacity, holds: Holds) -> Emptying:
     """Read once for all pools and shapes."""
     snapshot, held = capacity.snapshot, capacity.occupancy
     agents = snapshot.pod_live & snapshot.pod_agent
@@ -72,7 +72,7 @@ def emptying_of(capacity: Capacity) -> Emptying:
     free_cpu = np.where(usable, capacity.cpu_milli, 0)
     occupied = usable & (held.workload_pods > 0)
     return Emptying(
-        movable=occupied & ~_held(snapshot),
+        movable=occupied & (holds.reason == NOT_HELD),
         occupied=occupied,
         cluster=snapshot.node_cluster,
         free=np.maximum(snapshot.node_allocatable - _on_nodes(snapshot, agents, snapshot.pod_gpus), 0),
@@ -96,15 +96,6 @@ def _load(snapshot: Snapshot, room: Longs, used: Longs, agents: Longs, asked: Lo
 
 def _on_nodes(snapshot: Snapshot, pods: Bools, amount: Longs | Ints) -> Longs:
     return sum_by(snapshot.pod_node[pods], amount[pods], len(snapshot.node_name))
-
-
-def _held(snapshot: Snapshot) -> Bools:
-    """[n] nodes with a live pod, not an agent, that no plan moves: immovable, or bound to its node by name."""
-    named = np.array([spec.only_node is not None for spec in snapshot.pod_specs], np.bool_)
-    stays = snapshot.pod_live & ~snapshot.pod_agent & ((immovable(snapshot) > 0) | named[snapshot.pod_spec])
-    held = np.zeros(len(snapshot.node_name), np.bool_)
-    held[snapshot.pod_node[stays]] = True
-    return held
 
 
 def _roaming(snapshot: Snapshot) -> Bools:

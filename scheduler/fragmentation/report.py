@@ -13,6 +13,7 @@ from scheduler.fragmentation.causes import CAUSES, Waterfall, waterfall
 from scheduler.fragmentation.demand import SHAPES, Mix, RequestShape, mix_of
 from scheduler.fragmentation.devices import open_nodes
 from scheduler.fragmentation.gradient import fragments
+from scheduler.fragmentation.holders import Holder, Holds, holders, holds_of
 from scheduler.fragmentation.measures import WHY, NodeMeasures, measures_of
 from scheduler.fragmentation.recovery import Emptying, Recovery, emptying_of, gain_of, recovery
 from scheduler.fragmentation.shapes import Block, Fit, Places, fits, largest_blocks, places
@@ -66,6 +67,7 @@ class PoolReport:
     shapes: tuple[ShapeReport, ...]
     fits: tuple[Fit, ...]
     largest: tuple[Block, ...]
+    holders: tuple[Holder, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +92,7 @@ class _Reading:
     levels: tuple[Places, ...]
     waterfalls: tuple[Waterfall, ...]  # one for each of SHAPES
     emptying: Emptying
+    holds: Holds
     gains: tuple[Longs, ...]  # one for each of SHAPES
     lost: Longs  # [n] fragments
     asked: int  # total weight of the mix
@@ -99,13 +102,15 @@ def report(snapshot: Snapshot, mix: Mix | None = None) -> Report:
     """Read a snapshot; ``mix`` is the demand of F_n(M), by default the shapes of all its live and pending GPU pods."""
     asked = mix_of(snapshot) if mix is None else mix
     capacity = capacity_of(snapshot)
-    emptying = emptying_of(capacity)
+    holds = holds_of(snapshot)
+    emptying = emptying_of(capacity, holds)
     found = tuple(waterfall(capacity, shape) for shape in SHAPES)
     reading = _Reading(
         capacity=capacity,
         levels=places(capacity),
         waterfalls=found,
         emptying=emptying,
+        holds=holds,
         gains=tuple(gain_of(emptying, one, shape) for one, shape in zip(found, SHAPES, strict=True)),
         lost=fragments(open_nodes(capacity), asked),
         asked=asked.total,
@@ -178,6 +183,7 @@ def _pool(reading: _Reading, index: int) -> PoolReport:
         shapes=tuple(_shape(reading, rank, members) for rank in range(len(SHAPES))),
         fits=fits(reading.levels, index),
         largest=largest_blocks(reading.levels, index),
+        holders=holders(capacity, reading.holds, members),
     )
 
 
@@ -260,6 +266,10 @@ def _pool_detail(one: PoolReport) -> dict[str, Any]:
         ],
         "fits": _fits_json(one.fits),
         "largest": _blocks_json(one.largest),
+        "holders": [
+            {"reason": each.reason, "nodes": each.nodes, "free_gpus": each.free_gpus, "until_s": each.until_s}
+            for each in one.holders
+        ],
     }
 
 
