@@ -13,28 +13,31 @@ from console.inventory.models import UsageSlot
 from console.tenancy.selectors import tenant_scope
 
 HOUR = timedelta(hours=1)
+DAWN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One hour of UTC under its local name.  Averages of GPUs over the part that is known; None where none is."""
+    """One stretch of UTC under its local name.  Averages of GPUs over the part that is known; None where none is."""
 
     began_at: datetime
     label: str  # local clock time, e.g. 02:00
     offset: str  # of the zone at that instant, e.g. +02:00
-    known: float  # share of the hour of which something is known, 0 to 1
+    known: float  # share of the stretch of which something is known, 0 to 1
     allocated_gpus: float | None
     asleep_gpus: float | None
     lent_gpus: float | None
 
 
-def standby_series(viewer: Any, hours: int = 24, zone: str = "UTC", now: datetime | None = None) -> tuple[Bucket, ...]:
-    """The last ``hours`` hours up to the present one, sums over all sources and tenants.
+def standby_series(
+    viewer: Any, hours: int = 24, zone: str = "UTC", now: datetime | None = None, step: timedelta = HOUR
+) -> tuple[Bucket, ...]:
+    """The last ``hours`` hours up to the present stretch of ``step``, sums over all sources and tenants.
 
-    Empty for viewers who may not see the whole fleet.
+    ``step`` is a multiple of the slots in which usage is summed.  Empty for viewers who may not see the whole fleet.
     """
-    end = (now or timezone.now()).astimezone(UTC).replace(minute=0, second=0, microsecond=0) + HOUR
-    return _buckets(viewer, end - hours * HOUR, end, ZoneInfo(zone))
+    end = _floor(now or timezone.now(), step) + step
+    return _buckets(viewer, end - hours * HOUR, end, ZoneInfo(zone), step)
 
 
 def usage_of_day(viewer: Any, zone: str, day: date) -> tuple[Bucket, ...]:
@@ -45,35 +48,39 @@ def usage_of_day(viewer: Any, zone: str, day: date) -> tuple[Bucket, ...]:
     return _buckets(viewer, start, end, tz)
 
 
-def _buckets(viewer: Any, start: datetime, end: datetime, zone: ZoneInfo) -> tuple[Bucket, ...]:
+def _floor(instant: datetime, step: timedelta) -> datetime:
+    """Start of the stretch of UTC that holds the instant."""
+    return DAWN + (instant - DAWN) // step * step
+
+
+def _buckets(viewer: Any, start: datetime, end: datetime, zone: ZoneInfo, step: timedelta = HOUR) -> tuple[Bucket, ...]:
     if tenant_scope(viewer) is not None:
         return ()
-    sums = _sums(start, end)
+    sums = _sums(start, end, step)
     found = []
     while start < end:
-        found.append(_bucket(start, sums.get(start), zone))
-        start += HOUR
+        found.append(_bucket(start, sums.get(start), zone, step))
+        start += step
     return tuple(found)
 
 
 type Sums = dict[str, float]
 
 
-def _sums(start: datetime, end: datetime) -> dict[datetime, list[Sums]]:
-    """Slots by hour and source: a source that is known for less of the hour must not be averaged over all of it."""
+def _sums(start: datetime, end: datetime, step: timedelta) -> dict[datetime, list[Sums]]:
+    """Slots by stretch and source: a source that is known for less of it must not be averaged over all of it."""
     fields = ("covered_s", "allocated_gpu_s", "asleep_gpu_s", "lent_gpu_s")
     rows = UsageSlot.objects.filter(began_at__gte=start, began_at__lt=end)
-    by_hour: dict[datetime, dict[int, Sums]] = defaultdict(dict)
+    by_stretch: dict[datetime, dict[int, Sums]] = defaultdict(dict)
     summed: Any = rows.values("began_at", "source").annotate(**{f"all_{name}": Sum(name) for name in fields})
     for row in summed:
-        hour = row["began_at"].astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-        into = by_hour[hour].setdefault(row["source"], dict.fromkeys(fields, 0.0))
+        into = by_stretch[_floor(row["began_at"], step)].setdefault(row["source"], dict.fromkeys(fields, 0.0))
         for name in fields:
             into[name] += row[f"all_{name}"]
-    return {hour: list(sources.values()) for hour, sources in by_hour.items()}
+    return {began: list(sources.values()) for began, sources in by_stretch.items()}
 
 
-def _bucket(start: datetime, sources: list[Sums] | None, zone: ZoneInfo) -> Bucket:
+def _bucket(start: datetime, sources: list[Sums] | None, zone: ZoneInfo, step: timedelta) -> Bucket:
     local = start.astimezone(zone)
     offset = local.strftime("%z")
     known = [item for item in sources or [] if item["covered_s"] > 0]
@@ -85,7 +92,7 @@ def _bucket(start: datetime, sources: list[Sums] | None, zone: ZoneInfo) -> Buck
         began_at=start,
         label=local.strftime("%H:%M"),
         offset=f"{offset[:3]}:{offset[3:]}",
-        known=min(max((item["covered_s"] for item in known), default=0.0) / 3600, 1.0),
+        known=min(max((item["covered_s"] for item in known), default=0.0) / step.total_seconds(), 1.0),
         allocated_gpus=average("allocated_gpu_s"),
         asleep_gpus=average("asleep_gpu_s"),
         lent_gpus=average("lent_gpu_s"),

@@ -20,7 +20,9 @@ from tests.builders.people import operator, viewer
 from tests.builders.worlds import world
 
 pytestmark = pytest.mark.django_db
-NODES_OPENB = b"sn,cpu_milli,memory_mib,gpu,model\nopenb-node-0000,64000,262144,2,P100\nopenb-node-0001,96000,393216,8,G2\n"
+NODES_OPENB = (
+    b"sn,cpu_milli,memory_mib,gpu,model\nopenb-node-0000,64000,262144,2,P100\nopenb-node-0001,96000,393216,8,G2\n"
+)
 PODS_OPENB = (
     b"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
     b"openb-pod-0000,12000,16384,1,1000,,LS,Running,0,12537496,0\n"

@@ -1,0 +1,161 @@
+"""What pages say in figures, on worlds where it is easy to be wrong."""
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from console.connectors.choices import Kind
+from console.inventory import archive, selectors
+from console.inventory.choices import SourceKind
+from console.inventory.models import UsageSlot
+from console.inventory.services.measuring import SLOT_S, slot_of
+from tests.builders.fleets import observed, simulated_source
+from tests.builders.people import viewer
+from tests.builders.worlds import World, world
+
+pytestmark = pytest.mark.django_db
+
+
+def _tile(label: str, filters: selectors.Filters | None = None) -> Any:
+    return next(tile for tile in selectors.fleet_headline(viewer(), filters) if tile.label.startswith(label))
+
+
+def _node(name: str) -> selectors.NodeRow:
+    return next(row for row in selectors.node_rows(viewer(), selectors.Filters()).rows if row.name == name)
+
+
+def test_one_nodes_excess_does_not_eat_anothers_free_gpus() -> None:
+    """Case C15."""
+    built = world().asw("asw-1").node("n1", allocatable_gpus=6).nodes("n2", "n3")
+    observed(built.pod("p0", "n1", 8).pod("p1", "n2", 6).pod("p2", "n3", 8).pod("w2", gpus=2).pod("w6", gpus=6))
+    assert _tile("Free").value == 2
+    assert (_node("n1").free_gpus, _node("n1").over_committed_milli, _node("n2").free_gpus) == (0, 2000, 2)
+    for tile in selectors.fleet_headline(viewer()):
+        assert tile.value is None or tile.value >= 0
+
+
+def test_a_labelled_node_without_devices_is_degraded_not_empty() -> None:
+    """Case C44."""
+    built = world().node("n1", allocatable_gpus=0).node("n2", gpus=0).node("n3").pod("r", "n1", 4)
+    observed(built)
+    assert (_node("n1").health, _node("n1").state, _node("n1").free_gpus) == ("degraded", "none", 0)
+    assert (_node("n2").health, _node("n2").state) == ("no_gpus", "none")
+    assert _tile("Free").value == 8 and _tile("Slack").value == 0
+
+
+def test_finished_and_orphaned_pods_use_nothing() -> None:
+    """Case C45."""
+    built = world().node("n1").pod("done", "n1", 8, phase="Succeeded").pod("bad", "n1", 4, phase="Failed")
+    observation = observed(built.pod("orphan", "gone-7", 8).pod("live", "n1", 2).pod("w", gpus=6))
+    assert (_node("n1").free_gpus, _tile("Allocated").value) == (6, 25.0)
+    assert any("orphan" in word and "gone-7" in word for word in observation.warnings)
+    assert observation.counts["orphans"] == 1
+    rows = {row.name: row for row in selectors.pod_rows(viewer(), selectors.Filters()).rows}
+    assert (rows["orphan"].node, rows["orphan"].node_known, rows["live"].node_known) == ("gone-7", False, True)
+    assert [row.name for row in selectors.node_rows(viewer(), selectors.Filters()).rows] == ["n1"]
+
+
+@pytest.mark.parametrize(
+    "built",
+    [world(), world().node("c1", gpus=0).pod("cpu", "c1", 0, gpu_milli=0), world().node("z", gpus=0, cpu_milli=0)],
+    ids=["empty", "no GPUs", "nothing at all"],
+)
+def test_clusters_without_gpus_have_figures_that_are_json(built: World) -> None:
+    """Case C40."""
+    observed(built)
+    client = APIClient()
+    client.force_authenticate(viewer())
+    names = ["nodes", "pods", "fleet-headline", "fleet-layout", "fleet-pools", "fleet-shapes", "sources"]
+    for name in [*names, "fleet-standby", "observations"]:
+        answer = client.get(reverse(f"api:{name}"))
+        assert answer.status_code == 200
+        json.loads(answer.content, parse_constant=_refuse)
+    assert _tile("Allocated").value is None
+    for name in ("fleet-waterfall", "fleet-fits"):
+        assert client.get(reverse(f"api:{name}")).status_code == 404
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")
+
+
+def test_the_waterfall_adds_up_to_all_gpus() -> None:
+    built = world().asw("s1").nodes("n1", "n2", "n3").node("n4", ready=False)
+    observed(built.pod("a", "n1", 5).pod("b", "n2", 8, tier="LP").pod("c", "n3", 1, gpu_milli=300))
+    fall = selectors.waterfall(viewer())
+    assert fall is not None
+    for shape in fall.shapes:
+        one = selectors.waterfall(viewer(), "", shape)
+        assert one is not None
+        assert sum(row.gpus_milli for row in one.rows) + one.usable_milli == one.total_milli == 32_000
+        assert [row.start_milli for row in one.rows] == sorted(row.start_milli for row in one.rows)
+
+
+def test_pools_of_one_model_in_two_sources_are_one_choice() -> None:
+    observed(world().node("n1", cluster="west"), "a")
+    observed(world().nodes("n2", "n3", cluster="east"), "b")
+    choices = selectors.pool_choices(viewer())
+    assert [(choice.nodes, choice.gpus) for choice in choices] == [(3, 24), (2, 16), (1, 8)]
+    fits = selectors.what_fits(viewer(), choices[0].key)
+    assert fits is not None
+    assert {row.gpus: row.counts[0] for row in fits.rows if row.gpus in (8, 16)} == {8: 3, 16: None}
+    assert selectors.what_fits(viewer(), "no such pool") is None
+
+
+def test_filters_leave_a_part_of_the_fleet_in_the_headline() -> None:
+    built = world().asw("s1").node("n1").asw("s2").nodes("n2", "n3").pod("a", "n1", 3)
+    observed(built)
+    assert _tile("GPUs", selectors.Filters(asw="s2")).value == 16
+    assert _tile("Free", selectors.Filters(asw="s1")).value == 5
+    assert _tile("Usable", selectors.Filters(asw="s1")).value is None
+
+
+@pytest.mark.parametrize(
+    ("day", "hours", "at_two"),
+    [
+        (date(2026, 10, 25), 25, [("02:00", "+02:00"), ("02:00", "+01:00")]),
+        (date(2026, 3, 29), 23, []),
+        (date(2026, 10, 26), 24, [("02:00", "+01:00")]),
+    ],
+)
+def test_days_of_23_24_and_25_hours(day: date, hours: int, at_two: list[tuple[str, str]]) -> None:
+    """Case C26: 8 GPUs are busy all the time."""
+    source = simulated_source(world().node("n1"))
+    slot = datetime(day.year, day.month, day.day, tzinfo=UTC) - timedelta(hours=3)
+    length = timedelta(seconds=SLOT_S)
+    rows = [
+        UsageSlot(
+            source=source, began_at=slot + timedelta(seconds=SLOT_S * n), covered_s=SLOT_S, allocated_gpu_s=8 * SLOT_S
+        )
+        for n in range(30 * 3600 // SLOT_S)
+    ]
+    UsageSlot.objects.bulk_create(rows)
+    found = selectors.usage_of_day(viewer(), "Europe/Berlin", day)
+    assert [bucket.allocated_gpus for bucket in found] == [8.0] * hours
+    assert sum(bucket.allocated_gpus or 0 for bucket in found) == 8 * hours
+    assert [(bucket.label, bucket.offset) for bucket in found if bucket.label == "02:00"] == at_two
+
+
+def test_hours_of_which_nothing_is_known_are_unknown_not_zero() -> None:
+    now = datetime(2026, 11, 1, 12, 30, tzinfo=UTC)
+    source = simulated_source(world().node("n1"))
+    UsageSlot.objects.create(source=source, began_at=slot_of(now), covered_s=60, asleep_gpu_s=240)
+    found = selectors.standby_series(viewer(), 3, now=now)
+    assert [bucket.asleep_gpus for bucket in found] == [None, None, 4.0]
+    assert [bucket.label for bucket in found] == ["10:00", "11:00", "12:00"]
+
+
+def test_every_kind_of_connector_has_its_words() -> None:
+    assert Kind.values == SourceKind.values and Kind.labels == SourceKind.labels
+
+
+def test_the_archive_gives_back_what_was_stored() -> None:
+    observation = observed(world().node("n1").pod("a", "n1"))
+    archive.forget()
+    assert archive.load(observation.digest).digest == observation.digest
+    with pytest.raises(archive.GoneError):
+        archive.load("0" * 64)
