@@ -150,7 +150,15 @@ def test_a_key_given_twice_is_refused_wherever_it_is(spacing: tuple[str, str]) -
 
 
 def test_absent_is_absent_in_all_its_ways() -> None:
-    absent: Row = {"node": None, "tenant": "", "uid": "  ", "affinity": [], "gpu_milli": None, "owner": "", "devices": []}
+    absent: Row = {
+        "node": None,
+        "tenant": "",
+        "uid": "  ",
+        "affinity": [],
+        "gpu_milli": None,
+        "owner": "",
+        "devices": [],
+    }
     assert parse(document(pod=absent)).document.pods[1] == parse(document(pod={})).document.pods[1]
     empty = parse(document(pod={"labels": {"role": "", "gone": None}})).document.pods[1]
     assert empty.labels == {"role": ""}  # a label without a value is a label
