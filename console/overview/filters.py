@@ -51,6 +51,11 @@ class FleetView:
     def without_pool(self) -> str:
         return self.with_changes(pool="")
 
+    @property
+    def nodes_query(self) -> str:
+        """The same filters for the table of nodes."""
+        return urlencode([(name, getattr(self, name)) for name in FILTERS if getattr(self, name)])
+
     def with_changes(self, **changes: str) -> str:
         """The page's address with some fields changed; fields at their default stay out of it."""
         query = urlencode(replace(self, **changes)._pairs())

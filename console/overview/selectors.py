@@ -1,7 +1,7 @@
 """The first page as one thing, composed of what inventory and plans say."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,10 +15,11 @@ from console.overview.filters import FILTERS, MEASURES, UNLABELLED, FleetView
 from console.plans import selectors as plans
 from console.plans.choices import State
 from console.ui.ages import limits
-from console.ui.figures import duration, number
+from console.ui.figures import duration, number, plural
 
 MOST_OPTIONS = 300
 MOST_DECISIONS = 8
+STANDBY_STEP = timedelta(minutes=10)
 IN_USE = ("unhealthy", "allocated_hp", "allocated_lp", "standby", "fractional")
 CAUSE_OF_MEASURE = {
     "stranded": "stranded",
@@ -66,11 +67,13 @@ class FitTable:
 
 @dataclass(frozen=True, slots=True)
 class Standby:
-    """Hourly averages; None in a point = nothing is known of that hour."""
+    """Averages over stretches of `minutes`; None in `series` = nothing is known of that stretch."""
 
-    points: list[dict[str, Any]]
+    series: dict[str, Any]
+    hours: list[Any]
     words: str
-    known_hours: int
+    known: int
+    minutes: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +192,7 @@ def _fall_rows(fall: Any) -> list[FallRow]:
         return []
     rows = [FallRow(row.label, tone_of(row.cause), row.gpus_milli, row.start_milli) for row in fall.rows]
     start = fall.total_milli - fall.usable_milli
-    return [*rows, FallRow(f"Usable: {number(fall.slots)} slots", "usable", fall.usable_milli, start, last=True)]
+    return [*rows, FallRow(f"Usable: {plural(fall.slots, 'slot')}", "usable", fall.usable_milli, start, last=True)]
 
 
 def _shapes(viewer: Any, view: FleetView) -> list[Link]:
@@ -233,13 +236,21 @@ def _nodes_address(**query: str) -> str:
 
 def _standby(viewer: Any) -> Standby:
     now = timezone.now()
-    buckets = inventory.standby_series(viewer, now=now)
-    points = [{"at": hour.began_at.isoformat(), "asleep": hour.asleep_gpus, "lent": hour.lent_gpus} for hour in buckets]
-    known = [hour.asleep_gpus for hour in buckets if hour.asleep_gpus is not None]
-    if points and known:
-        points.append({**points[-1], "at": now.isoformat()})
-    words = f"Standby pool by hour, most {number(max(known))} GPUs asleep" if known else "No hour is known yet."
-    return Standby(points, words, len(known))
+    found = inventory.standby_series(viewer, now=now, step=STANDBY_STEP)
+    known = [each.asleep_gpus for each in found if each.asleep_gpus is not None]
+    words = f"Standby pool over 24 hours, most {number(max(known))} GPUs asleep" if known else ""
+    series = {
+        "from": found[0].began_at.isoformat() if found else "",
+        "step_s": int(STANDBY_STEP.total_seconds()),
+        "asleep": [_rounded(each.asleep_gpus) for each in found],
+        "lent": [_rounded(each.lent_gpus) for each in found],
+    }
+    full = [each for each in found if each.asleep_gpus is not None and each.began_at.minute == 0]
+    return Standby(series, full, words, len(known), STANDBY_STEP.total_seconds() / 60)
+
+
+def _rounded(gpus: float | None) -> float | None:
+    return None if gpus is None else round(gpus, 1)
 
 
 def _decisions(viewer: Any, states: tuple[Any, ...]) -> list[Decision]:

@@ -3,19 +3,24 @@ import { axis, draw, faded, layout, token } from "./charts.js";
 import { NodeMap } from "./map.js";
 
 const NARROW = 640;
+let map = null;
+let tableShown = false;
 
-function standbyFigure(points) {
-  const x = points.map((point) => point.at);
-  const series = (name) => points.map((point) => point[name]);
+function standbyFigure({ from, step_s: step, asleep, lent }) {
+  const start = Date.parse(from);
+  const x = asleep.map((_, i) => new Date(start + i * step * 1000).toISOString().slice(0, 19));
   const now = x[x.length - 1];
+  const line = (y, colour, width, words) => ({
+    x, y, mode: "lines", connectgaps: false, line: { color: token(colour), width }, hovertemplate: `%{x|%H:%M}, %{y:,.0f} GPUs ${words}<extra></extra>`,
+  });
   return {
     data: [
-      { x, y: series("asleep"), mode: "lines", line: { color: token("c-standby"), width: 1.8 }, fill: "tozeroy", fillcolor: faded("c-standby", 0.12), name: "asleep", hovertemplate: "%{x|%H:%M}, %{y:,.0f} GPUs asleep<extra></extra>" },
-      { x, y: series("lent"), mode: "lines", line: { color: token("c-lp"), width: 1.6 }, name: "lent", hovertemplate: "%{x|%H:%M}, %{y:,.0f} GPUs lent<extra></extra>" },
+      { ...line(asleep, "c-standby", 1.8, "asleep"), fill: "tozeroy", fillcolor: faded("c-standby", 0.12) },
+      line(lent, "c-lp", 1.6, "lent"),
     ],
     layout: layout({
       margin: { l: 50, r: 34, t: 14, b: 22 },
-      xaxis: axis({ type: "date", tickformat: "%H:%M", showgrid: false }),
+      xaxis: axis({ type: "date", tickformat: "%H:%M", showgrid: false, range: [x[0], now] }),
       yaxis: axis({ rangemode: "tozero", tickformat: ",d", nticks: 5 }),
       shapes: [{ type: "line", x0: now, x1: now, y0: 0, y1: 1, yref: "paper", line: { color: token("text"), width: 1 } }],
       annotations: [{ x: now, y: 1.04, yref: "paper", text: "now", showarrow: false, xanchor: "left", xshift: 4, font: { size: 11, color: token("text") } }],
@@ -25,9 +30,11 @@ function standbyFigure(points) {
 
 function drawStandby() {
   const element = document.querySelector("[data-standby]");
-  const points = document.getElementById("fleet-standby-points");
-  if (!element || !points) return;
-  draw(element, () => standbyFigure(JSON.parse(points.textContent)));
+  const series = document.getElementById("fleet-standby-series");
+  if (!element || !series || element.dataset.drawn === series.textContent) return;
+  const words = series.textContent;
+  element.dataset.drawn = words;
+  draw(element, () => standbyFigure(JSON.parse(words)));
 }
 
 function startForms() {
@@ -42,11 +49,23 @@ function startForms() {
     button.querySelector("span").textContent = "Copied";
   });
   document.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-map-table]");
-    if (!button) return;
-    const shown = document.getElementById("fleet-grid").classList.toggle("sl-grid--shown");
-    button.setAttribute("aria-expanded", String(shown));
+    if (!event.target.closest("[data-map-table]")) return;
+    tableShown = !tableShown;
+    showTable();
   });
+}
+
+function showTable() {
+  document.getElementById("fleet-grid")?.classList.toggle("sl-grid--shown", tableShown);
+  document.querySelector("[data-map-table]")?.setAttribute("aria-expanded", String(tableShown));
+}
+
+/** A swapped board comes as the server knows it; what was chosen in this page goes on top. */
+function afterSwap() {
+  document.getElementById("fleet-board")?.setAttribute("hx-get", location.pathname + location.search);
+  map?.showMeasure();
+  showTable();
+  drawStandby();
 }
 
 /** Without empty fields, so that addresses stay short enough to read. */
@@ -60,9 +79,11 @@ function start() {
   startForms();
   drawStandby();
   const root = document.getElementById("fleet-map");
-  if (root && window.innerWidth > NARROW) new NodeMap(root).start();
+  if (!root || window.innerWidth <= NARROW) return;
+  map = new NodeMap(root);
+  map.start();
 }
 
-document.addEventListener("htmx:after:swap", drawStandby);
+document.addEventListener("htmx:after:swap", afterSwap);
 if (window.Plotly) start();
 else addEventListener("DOMContentLoaded", start);

@@ -13,6 +13,7 @@ const PAUSE_KEY = "sl-paused";
 const seen = new Map();
 const listeners = new Map();
 const waiting = new Map();
+const asked = new Set(); // of this socket
 const status = {
   state: "connecting",
   revision: 0,
@@ -62,8 +63,11 @@ function allTopics() {
   return [...topics];
 }
 
-function subscribe(topics) {
-  if (socket?.readyState !== WebSocket.OPEN || topics.length === 0) return;
+function subscribe(wanted) {
+  if (socket?.readyState !== WebSocket.OPEN) return;
+  const topics = wanted.filter((topic) => !asked.has(topic));
+  if (topics.length === 0) return;
+  topics.forEach((topic) => asked.add(topic));
   const known = Object.fromEntries([...seen].filter(([topic]) => topics.includes(topic)));
   socket.send(JSON.stringify({ subscribe: topics, seen: known }));
 }
@@ -133,6 +137,7 @@ function connect() {
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   socket = new WebSocket(url);
   socket.addEventListener("open", () => {
+    asked.clear();
     status.attempt = 0;
     status.retryAt = 0;
     status.state = "live";
@@ -247,7 +252,7 @@ export function startLive() {
   document.addEventListener("click", act);
   document.addEventListener("visibilitychange", comeBack);
   // A swapped partial may bring topics that nobody listened to before.
-  document.addEventListener("htmx:after:swap", () => subscribe(allTopics().filter((topic) => !seen.has(topic))));
+  document.addEventListener("htmx:after:swap", () => subscribe(allTopics()));
   setInterval(draw, 1000);
   connect();
   draw();

@@ -10,4 +10,22 @@ startAges();
 startLive();
 startPalette();
 startDialogs();
-document.addEventListener("htmx:after:swap", tickAll);
+
+/** Opened details stay open when the part that holds them is fetched anew. */
+const opened = new Set();
+document.addEventListener(
+  "toggle",
+  ({ target }) => {
+    if (!target.matches?.("details[id]")) return;
+    if (target.open) opened.add(target.id);
+    else opened.delete(target.id);
+  },
+  true,
+);
+document.addEventListener("htmx:before:swap", () => {
+  for (const id of [...opened]) if (!document.getElementById(id)) opened.delete(id);
+});
+document.addEventListener("htmx:after:swap", () => {
+  tickAll();
+  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+});

@@ -289,14 +289,17 @@ export class NodeMap {
 
   chooseMeasure(measure) {
     this.measure = measure;
+    this.held = null;
+    this.showMeasure();
+    this.pull(this.revision ?? this.root.dataset.revision, this.digest);
+  }
+
+  /** Also after the board was swapped: an answer that was under way may know the former measure only. */
+  showMeasure() {
     for (const link of this.root.querySelectorAll("[data-map-measures] a")) {
-      if (link.dataset.measure === measure) link.setAttribute("aria-current", "true");
+      if (link.dataset.measure === this.measure) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
-    for (const legend of this.root.querySelectorAll("[data-legend]")) {
-      legend.hidden = !legend.dataset.legend.split(" ").includes(measure);
-    }
-    this.held = null;
-    this.pull(this.revision ?? this.root.dataset.revision, this.digest);
+    for (const legend of this.root.querySelectorAll("[data-legend]")) legend.hidden = legend.dataset.legend !== this.measure;
   }
 }
