@@ -10,8 +10,9 @@ in any amounts, parts of nodes may be emptied, and of eligibility only the accep
                 rest of the cluster; whole requests only, and at most lost.  Nodes that hold an immovable pod (locked
                 or otherwise, see ``holders``) are never emptied, though they receive.
                 A request that may span nodes gains GPU by GPU, and joins them to the pool's remainder.
-    locked      what the same bound allows in addition if no pod were immovable
-    unfixable   the rest of lost: no move helps
+    locked      of the rest of lost, what stands on nodes that an immovable pod keeps and that the shape could use more
+                of if they were empty
+    unfixable   what remains: no move helps
 """
 
 from dataclasses import dataclass
@@ -132,14 +133,13 @@ def recovery(emptying: Emptying, gain: Longs, found: Waterfall, shape: RequestSh
     if lost == 0:
         return Recovery(0, 0, 0)
     remainder = 0 if shape.level is None else stranded
-    sources = members[(gain[members] > 0) & emptying.occupied[members]]
+    gaining = members[(gain[members] > 0) & emptying.occupied[members]]
+    movable = emptying.movable[gaining]
     request = shape.gpus * WHOLE_GPU_MILLI
-    now, unlocked = (
-        min(lost, (_bound(emptying, gain, chosen, members) + remainder) // request * request)
-        for chosen in (sources[emptying.movable[sources]], sources)
-    )
-    locked = max(unlocked - now, 0)
-    return Recovery(now, locked, lost - now - locked)
+    reclaimable = min(lost, (_bound(emptying, gain, gaining[movable], members) + remainder) // request * request)
+    behind = int((found.stranded + found.cpu_memory)[gaining[~movable]].sum())
+    locked = min(lost - reclaimable, behind)
+    return Recovery(reclaimable, locked, lost - reclaimable - locked)
 
 
 def _bound(emptying: Emptying, gain: Longs, sources: Longs, members: Longs) -> int:

@@ -20,13 +20,6 @@ def whole_node_shapes(made: World) -> Mapping[str, ShapeReport]:
     return {one.shape.name: one for one in pool.shapes if one.shape.name in WHOLE_NODE}
 
 
-def unlocked(made: World) -> World:
-    other = world()
-    other.top, other.rows = dict(made.top), {kind: list(rows) for kind, rows in made.rows.items()}
-    other.rows["pods"] = [{key: value for key, value in row.items() if key != "locked"} for row in made.rows["pods"]]
-    return other
-
-
 def after_plan(made: World, seed: int) -> World:
     """The same world once a plan has run."""
     plan = consolidate(made.snapshot(), Params(), seed=seed)
@@ -46,13 +39,3 @@ def test_no_plan_wins_back_more_than_is_reclaimable(world_seed: int, seed: int) 
     before, after = whole_node_shapes(made), whole_node_shapes(after_plan(made, seed))
     for name in WHOLE_NODE:
         assert after[name].usable - before[name].usable <= before[name].recovery.reclaimable
-
-
-@given(world_seed=SEEDS)
-@settings(max_examples=25, deadline=None)
-def test_no_plan_without_locks_wins_back_more_than_is_locked_besides(world_seed: int) -> None:
-    made = random_world(world_seed, plain=True)
-    before, after = whole_node_shapes(made), whole_node_shapes(after_plan(unlocked(made), 0))
-    for name in WHOLE_NODE:
-        split = before[name].recovery
-        assert after[name].usable - before[name].usable <= split.reclaimable + split.locked

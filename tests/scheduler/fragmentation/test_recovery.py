@@ -63,6 +63,20 @@ def test_alone_there_is_nowhere_to_go() -> None:
     assert split(world().node("n1").pod("a", "n1", 4), "8G64C") == (0, 0, 4)
 
 
+def test_alone_behind_a_lock_it_is_the_lock() -> None:
+    assert split(world().node("n1").pod("a", "n1", 4, locked=True), "8G64C") == (0, 4, 0)
+
+
+def test_a_lock_on_a_node_that_never_serves_the_shape_is_not_to_blame() -> None:
+    assert split(world().node("n1", 4).pod("a", "n1", 2, locked=True), "8G64C") == (0, 0, 2)
+
+
+def test_what_is_reclaimable_goes_first() -> None:
+    # Three halves, one of them locked: two pour into each other or into the third, 8 of 12 come back.
+    made = world().nodes("n1", "n2", "n3").pod("a", "n1", 4).pod("b", "n2", 4).pod("c", "n3", 4, locked=True)
+    assert split(made, "8G64C") == (8, 4, 0)
+
+
 def test_what_is_too_small_for_the_shape_stays() -> None:
     # Three nodes of 4: no move makes eight of four.
     made = world().nodes("n1", "n2", "n3", gpus=4).pod("a", "n1", 2).pod("b", "n2", 2)
