@@ -21,3 +21,9 @@ TARGET_REASONS = ELIGIBILITY + BLOCKING
 
 # Why a pod moves in no plan; the first that holds is the reason, and code 0 means that it may move.
 IMMOVABLE = ("", "agent", "terminating", "locked", "move_never", "budget", "lender", "gang", "topology")
+
+# Why a node that could hold a pod is still no target of a plan: the plan empties it, or using it would gain nothing.
+PLAN_REASONS = ("emptied", "empty")
+# Why a plan keeps a node whose pods could all leave: it takes pods of others, it is outside the scope, the limit on
+# moves left it out, or the search was stopped before it.
+KEPT_REASONS = ("receives", "scope", "max_moves", "stopped")

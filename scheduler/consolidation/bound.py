@@ -66,7 +66,8 @@ def _fluid(snapshot: Snapshot, compiled: Compiled) -> _Fluid:
     a = compiled.arena
     nodes = len(a.node)
     pods = np.flatnonzero(snapshot.pod_live & ~snapshot.pod_agent)
-    amounts = np.stack([a.pod[pods, c.P_GPUS] * a.pod[pods, c.P_MILLI], a.pod[pods, c.P_CPU], a.pod[pods, c.P_MEMORY]], 1)
+    row = a.pod[pods]
+    amounts = np.stack([row[:, c.P_GPUS] * row[:, c.P_MILLI], row[:, c.P_CPU], row[:, c.P_MEMORY]], 1)
     home = snapshot.pod_node[pods]
     use, floating = np.zeros((nodes, RESOURCES), np.int64), np.zeros((nodes, RESOURCES), np.int64)
     np.add.at(use, home, amounts)

@@ -126,7 +126,9 @@ def leavers(a: Arena, t: int) -> Longs:
 def fits_without(a: Arena, p: int, t: int, q: int) -> bool:
     """Whether ``p`` would fit on ``t`` once ``q`` has left it."""
     a.work[W_CHECKS] -= 1
-    if a.node[t, N_CPU] + a.pod[q, P_CPU] < a.pod[p, P_CPU] or a.node[t, N_MEMORY] + a.pod[q, P_MEMORY] < a.pod[p, P_MEMORY]:
+    if a.node[t, N_CPU] + a.pod[q, P_CPU] < a.pod[p, P_CPU]:
+        return False
+    if a.node[t, N_MEMORY] + a.pod[q, P_MEMORY] < a.pod[p, P_MEMORY]:
         return False
     if a.node[t, N_MILLI] + a.pod[q, P_GPUS] * a.pod[q, P_MILLI] < a.pod[p, P_GPUS] * a.pod[p, P_MILLI]:
         return False

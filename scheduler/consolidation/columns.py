@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler.cluster.reasons import PLAN_REASONS, TARGET_REASONS
 from scheduler.cluster.snapshot import Bools, Longs
 
 NONE = -1
@@ -65,6 +66,12 @@ LOG_COLUMNS = 6
 # Counters of a search.
 W_MOVES, W_CHECKS, W_CHAINS, W_LIMIT = range(4)
 WORK_COLUMNS = 4
+
+# Reasons, by their position among all that are counted.
+COUNTED_REASONS = TARGET_REASONS + PLAN_REASONS
+R_TOPOLOGY, R_SLOTS, R_GPUS, R_SHARE = (COUNTED_REASONS.index(w) for w in ("topology", "max_pods", "gpus", "gpu_share"))
+R_SLICES, R_CPU, R_MEMORY, R_PORT = (COUNTED_REASONS.index(w) for w in ("mig", "cpu", "memory", "host_port"))
+R_REFUSAL, R_AFFINITY = (COUNTED_REASONS.index(w) for w in ("anti_affinity", "affinity"))
 
 
 class Arena(NamedTuple):

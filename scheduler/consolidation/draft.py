@@ -62,7 +62,7 @@ class Draft:
             emptied_nodes=tuple(self.snapshot.node_name[n] for n in np.flatnonzero(emptied(self.before, after))),
             before=before_counts,
             after=after_counts,
-            kept=explain(self.snapshot, self.compiled, self.params),
+            kept=explain(self.snapshot, self.compiled, self.params, bool(self.notes)),
             bound=bound_of(self.upper, after_counts.empty_nodes - before_counts.empty_nodes),
             notes=tuple(self.notes),
         )
@@ -79,6 +79,12 @@ class Draft:
         if moves > self.standing:
             travel(self.compiled.arena, moves, 1)
         self.standing = moves
+        self._reopen()
+
+    def _reopen(self) -> None:
+        """Nodes that the plan in hand leaves empty are closed, the others are as before."""
+        node, usable = self.compiled.arena.node, self.snapshot.node_usable
+        node[:, c.N_OPEN] = usable & ((self.snapshot.node_allocatable == 0) | (node[:, c.N_WORK] > 0))
 
     def _moves(self, log: Longs, found: Schedule, order: Longs) -> tuple[Migrate, ...]:
         snapshot, names = self.snapshot, self.snapshot.node_name

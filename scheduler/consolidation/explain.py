@@ -1,2 +1,148 @@
-from scheduler.plan.plan import Kept
-def explain(snapshot, compiled, params): return ()
+"""Why nodes stay: for every node that keeps pods, who blocks it and why other nodes cannot take them.
+
+Asked of the cluster as the plan leaves it.  Blockers are all pods that cannot leave: those that no plan may move, and
+those that find no room when the node's pods are placed largest first.  Without them every other pod of the node has a
+place at the same time, so the node can be emptied.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler.cluster.feasibility import Eligibility
+from scheduler.cluster.reasons import IMMOVABLE
+from scheduler.cluster.snapshot import Bytes, Longs, Snapshot
+from scheduler.consolidation import columns as c
+from scheduler.consolidation.arena import Compiled
+from scheduler.consolidation.candidates import CPU_RANGE
+from scheduler.consolidation.columns import COUNTED_REASONS, LENT, NONE
+from scheduler.consolidation.params import Params
+from scheduler.consolidation.probe import Findings, Question, ask_all
+from scheduler.plan.plan import Blocker, Kept
+
+UNITS = {
+    "gpus": "gpus",
+    "gpu_share": "gpu_milli",
+    "cpu": "cpu_milli",
+    "memory": "memory_mib",
+    "max_pods": "pods",
+}
+
+
+def explain(snapshot: Snapshot, compiled: Compiled, params: Params, cut: bool) -> tuple[Kept, ...]:
+    """One entry per usable GPU node with pods other than agents, in the order of nodes.
+
+    The tables stand as after the plan.  ``targets`` speaks of the first blocker that finds no room: of the other nodes
+    of the cluster, how many fail for which reason.  ``cut``: the search was stopped early.
+    """
+    a = compiled.arena
+    counted = snapshot.node_usable & (snapshot.node_allocatable > 0)
+    nodes = np.flatnonzero(counted & (a.node[:, c.N_WORK] > 0))
+    out = _room_for_findings(a.pod, len(nodes))
+    ask_all(a, _question(snapshot, compiled), out, nodes)
+    fixed = _fixed_pods(snapshot, a.pod)
+    return tuple(_Reasons(snapshot, compiled, params, cut, nodes, out, fixed).rows())
+
+
+@dataclass(frozen=True, slots=True)
+class _Reasons:
+    snapshot: Snapshot
+    compiled: Compiled
+    params: Params
+    cut: bool
+    nodes: Longs
+    found: Findings
+    fixed: dict[int, list[int]]
+
+    def rows(self) -> Iterator[Kept]:
+        first = self.found.first.tolist()
+        columns = self.found.pod, self.found.same_as, self.found.reason, self.found.missing
+        pods, same, reasons, missing = (column.tolist() for column in columns)
+        codes = self.compiled.arena.pod[:, c.P_FIXED].tolist()
+        for i, n in enumerate(self.nodes.tolist()):
+            blockers = [
+                Blocker(pod=self.snapshot.pod_key(p), constraint=IMMOVABLE[codes[p]]) for p in self.fixed.get(n, ())
+            ]
+            for f in range(first[i], first[i + 1]):
+                word = COUNTED_REASONS[reasons[f] if reasons[f] != NONE else self._commonest(same[f])]
+                amount = None if reasons[f] == NONE else missing[f]
+                unit = None if amount is None else UNITS[word]
+                blockers.append(Blocker(pod=self.snapshot.pod_key(pods[f]), constraint=word, missing=amount, unit=unit))
+            yield Kept(
+                node=self.snapshot.node_name[n],
+                reason=blockers[0].constraint if blockers else self._unblocked(n),
+                blockers=tuple(blockers),
+                targets=self._targets(first[i]) if first[i] < first[i + 1] else {},
+            )
+
+    def _commonest(self, f: int) -> int:
+        """Of the reasons without an amount; a lone node has no others to ask."""
+        counts = self.found.counts[f]
+        return int(counts.argmax()) if counts.any() else COUNTED_REASONS.index("gpus")
+
+    def _targets(self, f: int) -> dict[str, int]:
+        counts = self.found.counts[self.found.same_as[f]].copy()
+        if self.found.own[f] != NONE:
+            counts[self.found.own[f]] -= 1
+        return {COUNTED_REASONS[x]: int(counts[x]) for x in np.flatnonzero(counts)}
+
+    def _unblocked(self, node: int) -> str:
+        row = self.compiled.arena.node[node]
+        if row[c.N_PINNED] > 0:
+            return "receives"
+        if row[c.N_DRAINABLE] == 0:
+            return "scope"
+        return "stopped" if self.cut or self.params.max_moves is None else "max_moves"
+
+
+def _room_for_findings(pod: Longs, nodes: int) -> Findings:
+    most = int(((pod[:, c.P_NODE] >= 0) & (pod[:, c.P_AGENT] == 0)).sum()) + 1
+    columns = (np.zeros(most, np.int64) for _ in range(4))
+    counts = np.zeros((most, len(COUNTED_REASONS)), np.int32)
+    return Findings(*columns, counts, np.zeros(most, np.int64), np.zeros(nodes + 1, np.int64))
+
+
+def _question(snapshot: Snapshot, compiled: Compiled) -> Question:
+    a = compiled.arena
+    closed = np.full(len(a.node), NONE, np.int8)
+    closed[~snapshot.node_ready] = COUNTED_REASONS.index("not_ready")
+    closed[snapshot.node_cordoned] = COUNTED_REASONS.index("cordoned")
+    last = np.full(len(a.node), NONE, np.int8)
+    last[(closed == NONE) & (a.node[:, c.N_OPEN] == 0)] = COUNTED_REASONS.index("emptied")
+    last[compiled.empty_before & (a.node[:, c.N_OPEN] == 0)] = COUNTED_REASONS.index("empty")
+    takers = np.flatnonzero(a.node[:, c.N_OPEN] == 1)
+    ranked = takers[np.argsort(a.node[takers, c.N_MILLI] * CPU_RANGE + a.node[takers, c.N_CPU], kind="stable")]
+    kind = _kinds(a.pod)
+    known = np.full(int(kind.max(initial=0)) + 1, NONE, np.int64)
+    return Question(_ineligible(compiled.rules), closed, last, ranked, kind, known)
+
+
+def _kinds(pod: Longs) -> Longs:
+    """[p] Equal for pods that ask for the same of a node."""
+    asked = (c.P_CLASS, c.P_COMPANY, c.P_GPUS, c.P_MILLI, c.P_CPU, c.P_MEMORY, c.P_DEVICE_MEMORY)
+    code = np.zeros(len(pod), np.int64)
+    for column in (*asked, c.P_LEVEL, c.P_DOMAIN, c.P_LEVEL_2, c.P_DOMAIN_2):
+        _, value = np.unique(pod[:, column], return_inverse=True)
+        _, code = np.unique(code * (int(value.max(initial=0)) + 1) + value, return_inverse=True)
+    return code.astype(np.int64)
+
+
+def _ineligible(rules: Eligibility) -> Bytes:
+    """[q, r] Position of the first rule that fails."""
+    _, pod = np.unique(rules.pod_class, return_index=True)
+    _, node = np.unique(rules.node_class, return_index=True)
+    first = np.full((len(pod), len(node)), NONE, np.int8)
+    for position in range(len(rules.factors) - 1, -1, -1):
+        factor = rules.factors[position]
+        first[~factor.good[np.ix_(factor.pod_value[pod], factor.node_value[node])]] = position
+    return first
+
+
+def _fixed_pods(snapshot: Snapshot, pod: Longs) -> dict[int, list[int]]:
+    """Pods that no plan may move, agents apart, by node."""
+    fixed = (pod[:, c.P_NODE] >= 0) & (pod[:, c.P_FIXED] > 0) & (pod[:, c.P_FIXED] != LENT) & ~snapshot.pod_agent
+    found: dict[int, list[int]] = {}
+    for p in np.flatnonzero(fixed).tolist():
+        found.setdefault(int(pod[p, c.P_NODE]), []).append(p)
+    return found

@@ -29,7 +29,7 @@ def entry[F: Callable[..., object]](function: F) -> F:
 
 
 def edition(*modules: str) -> int:
-    """A number that changes with the code of the kernels of these modules of this room, and with the tables' columns."""
+    """A number that changes with the kernels of these modules of this room, and with the tables' columns."""
     words = [_words(code) for code in _codes if PurePath(code.co_filename).stem in modules]
     numbers = sorted((name, value) for name, value in vars(columns).items() if isinstance(value, int))
     return zlib.crc32(repr((sorted(words), numbers)).encode())

@@ -21,7 +21,7 @@ from scheduler.consolidation.room import place, remove
 
 @kernel
 def move(a: Arena, p: int, t: int, depth: int, parent: int) -> None:
-    """Move pod ``p`` to node ``t``; ``parent`` is the pod that it makes room for, NONE where it leaves the drained node."""
+    """Move a pod; ``parent`` is the pod for which it makes room, NONE where it leaves the drained node."""
     row = a.work[W_MOVES]
     a.log[row, L_POD], a.log[row, L_SOURCE], a.log[row, L_TARGET] = p, a.pod[p, P_NODE], t
     a.log[row, L_DEPTH], a.log[row, L_PARENT], a.log[row, L_CHAIN] = depth, parent, a.work[W_CHAINS]

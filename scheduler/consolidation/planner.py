@@ -37,7 +37,7 @@ def consolidate(
     search = Search(compiled, params, seed, switches(snapshot), progress, clock)
     search.run()
     draft = Draft(snapshot, compiled, params, seed, search.notes, upper)
-    chains = search.emptied()
+    chains = search.chains()
     plan = draft.plan(chains)
     while plan.moves and not (verdict := verify(plan, snapshot)).ok:
         chains = min([chains - 1, *_blamed(plan, verdict.violations)])

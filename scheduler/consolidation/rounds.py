@@ -10,9 +10,10 @@ from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import Compiled
 from scheduler.consolidation.params import Params, Progress, Report
 from scheduler.consolidation.partition import partition
-from scheduler.consolidation.search import drain_kernel
+from scheduler.consolidation.search import drain_all
 
 CHECKS = 20_000  # candidates looked at for one node to drain, those that turn out bad at once included
+NOBODY = np.zeros(0, np.int64)
 NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -36,29 +37,47 @@ class Search:
         self.started = self.clock() if self.clock else 0.0
         for turn in range(self.params.rounds):
             groups = partition(self.asw, self.params.partition, self.seed, turn)
-            emptied = 0
             for i, members in enumerate(groups):
                 if self._stopped(turn, i, len(groups)):
                     return
-                emptied += self._solve(members)
-            if len(groups) == 1 and not emptied:
-                return
+                self._solve(members, self._empties(members, turn))
+        self._sweep()
 
-    def emptied(self) -> int:
+    def _sweep(self) -> None:
+        """Nodes that move directly anywhere in the cluster, over the borders of partitions."""
+        node = self.compiled.arena.node
+        members = np.flatnonzero(node[:, c.N_OPEN] == 1)
+        drain_all(self.compiled.arena, drain_order(node, members), members, NOBODY, 0, NO_LIMIT)
+
+    def chains(self) -> int:
+        """Nodes drained so far."""
         return int(self.compiled.arena.work[c.W_CHAINS])
 
-    def _solve(self, members: Longs) -> int:
+    def _net(self) -> int:
+        opened = self.compiled.empty_before & (self.compiled.arena.node[:, c.N_WORK] > 0)
+        return self.chains() - int(opened.sum())
+
+    def _solve(self, members: Longs, empties: Longs) -> int:
         """First what takes no room-making, then the rest: whoever moves directly costs one move."""
-        a = self.compiled.arena
+        a, depth = self.compiled.arena, self.params.depth
         order = drain_order(a.node, members)
-        found = drain_kernel(0)(a, order, members, CHECKS)
-        if self.params.depth:
-            found += drain_kernel(self.params.depth)(a, order, members, CHECKS)
+        found = drain_all(a, order, members, NOBODY, 0, CHECKS)
+        if depth or len(empties):
+            found += drain_all(a, order, members, empties, depth, CHECKS)
         return found
+
+    def _empties(self, members: Longs, turn: int) -> Longs:
+        """In the last round: one empty node of each class and size, which may receive if the net rises by it."""
+        if turn < self.params.rounds - 1:
+            return NOBODY
+        node = self.compiled.arena.node
+        empty = members[self.compiled.empty_before[members] & (node[members, c.N_WORK] == 0)]
+        _, first = np.unique(node[empty][:, [c.N_CLASS, c.N_ROOM, c.N_CPU, c.N_MEMORY]], axis=0, return_index=True)
+        return empty[np.sort(first)]
 
     def _stopped(self, turn: int, group: int, groups: int) -> bool:
         a, params = self.compiled.arena, self.params
-        now = Progress(turn + 1, params.rounds, group + 1, groups, self.emptied(), int(a.work[c.W_MOVES]))
+        now = Progress(turn + 1, params.rounds, group + 1, groups, self._net(), int(a.work[c.W_MOVES]))
         if self.report is not None and not self.report(now):
             self.notes.append(f"cut: cancelled in round {now.round}, partition {now.partition} of {groups}")
             return True

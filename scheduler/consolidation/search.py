@@ -5,11 +5,14 @@ so no chain comes back to it; an emptied node stays closed; no pod moves twice.
 """
 
 from collections.abc import Callable
-from functools import cache
+
+import numpy as np
 
 from scheduler.cluster.snapshot import Longs
 from scheduler.consolidation.candidates import best_target, fits_without, leavers, promising
 from scheduler.consolidation.columns import (
+    L_CHAIN,
+    L_TARGET,
     N_DRAINABLE,
     N_OPEN,
     N_PINNED,
@@ -25,9 +28,7 @@ from scheduler.consolidation.kernel import edition, entry, kernel
 from scheduler.consolidation.moves import move, undo
 from scheduler.consolidation.room import fits
 
-MAX_DEPTH = 3
 TOGETHER = 4  # pods that may leave one node for one other pod
-Eject = Callable[[Arena, int, Longs, int, int], bool]
 
 
 @kernel
@@ -40,102 +41,104 @@ def eject_directly(a: Arena, p: int, members: Longs, depth: int, parent: int) ->
     return True
 
 
-def _make_room(below: Eject) -> Callable[[Arena, int, int, Longs, int], bool]:
-    """Kernel: let one pod leave node ``t``, else a few of them, smallest first, until pod ``p`` fits."""
-
-    @kernel
-    def one_leaves(a: Arena, p: int, t: int, pods: Longs, members: Longs, depth: int) -> bool:
-        mark = a.work[W_MOVES]
-        for i in range(len(pods) - 1, -1, -1):
-            if a.work[W_CHECKS] <= 0:
-                return False
-            if fits_without(a, p, t, pods[i]) and below(a, pods[i], members, depth + 1, p):
-                if fits(a, p, t):
-                    return True
-                undo(a, mark)
-        return False
-
-    @kernel
-    def some_leave(a: Arena, p: int, t: int, pods: Longs, members: Longs, depth: int) -> bool:
-        mark, left = a.work[W_MOVES], 0
-        for i in range(len(pods) - 1, -1, -1):
-            if left == TOGETHER or a.work[W_CHECKS] <= 0:
-                break
-            if below(a, pods[i], members, depth + 1, p):
-                left += 1
-                if fits(a, p, t):
-                    return True
-        undo(a, mark)
-        return False
-
-    @kernel
-    def make_room(a: Arena, p: int, t: int, members: Longs, depth: int) -> bool:
-        pods = leavers(a, t)
-        a.node[t, N_OPEN] = 0
-        made = one_leaves(a, p, t, pods, members, depth) or (
-            len(pods) > 1 and some_leave(a, p, t, pods, members, depth)
-        )
-        a.node[t, N_OPEN] = 1
-        return made
-
-    return make_room
-
-
-def _eject(levels: int) -> Eject:
-    """Kernel: the same with at most ``levels`` levels of pods that make room."""
-    if levels == 0:
-        return eject_directly
-    make_room = _make_room(_eject(levels - 1))
-
-    @kernel
-    def eject(a: Arena, p: int, members: Longs, depth: int, parent: int) -> bool:
-        if eject_directly(a, p, members, depth, parent):
-            return True
-        if a.work[W_CHECKS] <= 0:
-            return False
-        for t in promising(a, p, members):
-            if t == NONE or a.work[W_CHECKS] <= 0:
-                break
-            if make_room(a, p, t, members, depth):
-                move(a, p, t, depth, parent)
-                return True
-        return False
-
-    return eject
-
-
-@cache
-def drain_kernel(depth: int) -> Callable[[Arena, Longs, Longs, int], int]:
-    """The compiled ``drain_all(arena, order, members, checks) -> nodes emptied`` for one depth, 0 to MAX_DEPTH.
-
-    ``order`` are the nodes to drain, easiest first, ``members`` the possible targets, ``checks`` the candidates that
-    may be looked at for one node.
-    """
-    eject = _eject(depth)
-
-    @kernel
-    def drain(a: Arena, node: int, members: Longs, checks: int) -> bool:
-        mark, was_open = a.work[W_MOVES], a.node[node, N_OPEN]
-        a.node[node, N_OPEN] = 0
-        a.work[W_CHECKS] = checks
-        for p in leavers(a, node):
-            if not eject(a, p, members, 0, NONE) or a.work[W_MOVES] > a.work[W_LIMIT]:
-                undo(a, mark)
-                a.node[node, N_OPEN] = was_open
-                return False
-        a.work[W_CHAINS] += 1
+@kernel
+def eject(a: Arena, p: int, members: Longs, levels: int, depth: int, parent: int) -> bool:
+    """Move the pod, with at most ``levels`` levels of pods that make room: one pod of a node, else a few small ones."""
+    if eject_directly(a, p, members, depth, parent):
         return True
+    if levels == 0 or a.work[W_CHECKS] <= 0:
+        return False
+    for t in promising(a, p, members):
+        if t == NONE or a.work[W_CHECKS] <= 0:
+            break
+        pods, mark, made = leavers(a, t), a.work[W_MOVES], False
+        a.node[t, N_OPEN] = 0
+        for together in (1, TOGETHER):
+            left = 0
+            for i in range(len(pods) - 1, -1, -1):
+                if made or left == together or a.work[W_CHECKS] <= 0:
+                    break
+                if together == 1 and not fits_without(a, p, t, pods[i]):
+                    continue
+                if eject(a, pods[i], members, levels - 1, depth + 1, p):
+                    left += 1
+                    made = fits(a, p, t)
+                    if not made and together == 1:
+                        undo(a, mark)
+                        left = 0
+            if not made:
+                undo(a, mark)
+        a.node[t, N_OPEN] = 1
+        if made:
+            move(a, p, t, depth, parent)
+            return True
+    return False
 
-    stamp = edition("room", "moves", "candidates", "search")
 
+@kernel
+def drain(a: Arena, node: int, members: Longs, levels: int, checks: int) -> bool:
+    """Empty and close the node, or change nothing."""
+    if a.node[node, N_DRAINABLE] == 0 or a.node[node, N_WORK] == 0 or a.node[node, N_PINNED] > 0:
+        return False
+    mark, was_open = a.work[W_MOVES], a.node[node, N_OPEN]
+    a.node[node, N_OPEN] = 0
+    a.work[W_CHECKS] = checks
+    for p in leavers(a, node):
+        if not eject(a, p, members, levels, 0, NONE) or a.work[W_MOVES] > a.work[W_LIMIT]:
+            undo(a, mark)
+            a.node[node, N_OPEN] = was_open
+            return False
+    a.work[W_CHAINS] += 1
+    return True
+
+
+@kernel
+def chains_to(a: Arena, mark: int, t: int) -> int:
+    """How many chains from row ``mark`` of the log on use node ``t``."""
+    found, last = 0, NONE
+    for row in range(mark, a.work[W_MOVES]):
+        if a.log[row, L_TARGET] == t and a.log[row, L_CHAIN] != last:
+            found, last = found + 1, a.log[row, L_CHAIN]
+    return found
+
+
+@kernel
+def open_one(a: Arena, empty: int, order: Longs, members: Longs, levels: int, checks: int) -> int:
+    """Let an empty node receive if that empties more than one other; returns the net gain."""
+    mark, chains = a.work[W_MOVES], a.work[W_CHAINS]
+    drained = np.full(len(order), NONE, np.int64)
+    a.node[empty, N_OPEN] = 1
+    gain = 0
+    for node in order:
+        if drain(a, node, members, levels, checks):
+            drained[gain] = node
+            gain += 1
+    if gain > 1 and chains_to(a, mark, empty) == gain:
+        return gain - 1
+    undo(a, mark)
+    a.work[W_CHAINS] = chains
+    a.node[empty, N_OPEN] = 0
+    for node in drained[:gain]:
+        a.node[node, N_OPEN] = 1
+    return 0
+
+
+def _drain_entry(stamp: int) -> Callable[[Arena, Longs, Longs, Longs, int, int], int]:
     @entry
-    def drain_all(a: Arena, order: Longs, members: Longs, checks: int) -> int:
-        if stamp < 0:
-            return 0
-        emptied = 0
+    def drain_all(a: Arena, order: Longs, members: Longs, empties: Longs, levels: int, checks: int) -> int:
+        """Drain the nodes of ``order``, easiest first, towards ``members``; then try to open the ``empties``.
+
+        ``levels`` is the depth of the chains, ``checks`` the number of candidates looked at for one node.  Returns the
+        net number of emptied nodes.
+        """
+        gain = 0
         for node in order:
-            if a.node[node, N_DRAINABLE] == 1 and a.node[node, N_WORK] > 0 and a.node[node, N_PINNED] == 0:
-                emptied += drain(a, node, members, checks)
-        return emptied
+            gain += drain(a, node, members, levels, checks) and stamp >= 0
+        for empty in empties:
+            gain += open_one(a, empty, order, members, levels, checks)
+        return gain
 
     return drain_all
+
+
+drain_all = _drain_entry(edition("room", "moves", "candidates", "search"))

@@ -13,7 +13,6 @@ import numpy as np
 from scheduler.cluster import budgets
 from scheduler.cluster.mobility import gang_spare
 from scheduler.cluster.snapshot import MOVE_RESTART, UNKNOWN, Longs, Snapshot
-from scheduler.consolidation import columns as c
 from scheduler.consolidation.columns import (
     L_PARENT,
     L_POD,
@@ -67,10 +66,10 @@ def allowance(snapshot: Snapshot) -> Allowance:
 
 @kernel
 def affordable(left: Longs, start: Longs, entries: Longs, p: int) -> bool:
+    spent = 0
     for i in range(start[p], start[p + 1]):
-        if left[entries[i]] <= 0:
-            return False
-    return True
+        spent += left[entries[i]] <= 0
+    return spent == 0
 
 
 @kernel

@@ -1,0 +1,264 @@
+"""Why a node stays, as kernels: try to place each of its pods, and count what is amiss for those without room.
+
+The order of the reasons is that of ``reasons.TARGET_REASONS``.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.cluster.records import WHOLE_GPU_MILLI
+from scheduler.cluster.snapshot import Bytes, Ints, Longs
+from scheduler.consolidation.candidates import larger
+from scheduler.consolidation.columns import (
+    LENT,
+    N_CLASS,
+    N_CPU,
+    N_DEVICES,
+    N_FIRST,
+    N_FLOATING,
+    N_GPUS,
+    N_MEMORY,
+    N_MILLI,
+    N_OPEN,
+    N_SLOTS,
+    N_WORK,
+    NONE,
+    P_AGENT,
+    P_CLASS,
+    P_CPU,
+    P_FIXED,
+    P_GPUS,
+    P_MEMORY,
+    P_MILLI,
+    P_MOVED,
+    P_NEXT,
+    P_TRAITS,
+    PORTS,
+    R_AFFINITY,
+    R_CPU,
+    R_GPUS,
+    R_MEMORY,
+    R_PORT,
+    R_REFUSAL,
+    R_SHARE,
+    R_SLICES,
+    R_SLOTS,
+    R_TOPOLOGY,
+    TRAIT_AFFINITY,
+    TRAIT_PORTS,
+    TRAIT_SLICES,
+    TRAIT_TOPOLOGY,
+    W_MOVES,
+    Arena,
+)
+from scheduler.consolidation.kernel import edition, entry, kernel
+from scheduler.consolidation.moves import move, undo
+from scheduler.consolidation.room import (
+    at_home,
+    clashes,
+    devices_fit,
+    fits,
+    lay_out,
+    near_wanted,
+    share_entry,
+    slices_fit,
+    usable,
+)
+
+RANK = 1 << 50  # of a kind of shortage; amounts stay below it
+FAR = 1 << 60
+
+
+class Question(NamedTuple):
+    """Axes: n node, p pod, q pod class, r node class, s kind of pod, f finding, x counted reason."""
+
+    ineligible: Bytes  # [q, r] position of the first rule of eligibility that fails, NONE
+    closed: Bytes  # [n] position of the reason why nothing may arrive, NONE
+    closed_last: Bytes  # [n] the same where it holds only for pods that would fit
+    ranked: Longs  # nodes that may receive, fullest first
+    kind: Longs  # [p] pods of one kind ask for the same
+    known: Longs  # [s] finding of a pod of this kind on the cluster as it stands, NONE
+
+
+class Findings(NamedTuple):
+    """One row per pod that finds no room."""
+
+    pod: Longs  # [f]
+    same_as: Longs  # [f] the finding that holds the counts
+    reason: Longs  # [f] of the nearest node, NONE where no amount is missing
+    missing: Longs  # [f] in the reason's own unit
+    counts: Ints  # [f, x] nodes by reason, the pod's own node among them
+    own: Longs  # [f] the reason of the pod's own node, NONE without one
+    first: Longs  # [nodes asked about + 1] first finding of each
+
+
+@kernel
+def fixed_or_gone(a: Arena, p: int) -> bool:
+    free = a.pod[p, P_FIXED] == 0 or a.pod[p, P_FIXED] == LENT
+    return not free or a.pod[p, P_MOVED] > 0 or a.pod[p, P_AGENT] > 0
+
+
+@kernel
+def candidates_of(a: Arena, t: int) -> Longs:
+    """The pods that a plan could move off the node, largest first."""
+    found = np.empty(a.node[t, N_WORK], np.int64)
+    count = 0
+    p = a.node[t, N_FIRST]
+    while p != NONE:
+        if not fixed_or_gone(a, p):
+            i = count
+            while i > 0 and larger(a, p, found[i - 1]):
+                found[i] = found[i - 1]
+                i -= 1
+            found[i] = p
+            count += 1
+        p = a.pod[p, P_NEXT]
+    return found[:count]
+
+
+@kernel
+def devices_missing(a: Arena, p: int, t: int) -> int:
+    """Whole GPUs, or milli of a share, that the node lacks for the pod."""
+    asked, milli = a.pod[p, P_GPUS] * a.pod[p, P_MILLI], a.pod[p, P_MILLI]
+    lacking = max(0, asked - a.node[t, N_MILLI])
+    if milli == WHOLE_GPU_MILLI:
+        if a.node[t, N_FLOATING] > 0 and a.node[t, N_GPUS] >= 0:
+            return max(1, a.pod[p, P_GPUS] - a.node[t, N_GPUS])
+        return max(1, -(-lacking // WHOLE_GPU_MILLI))
+    if lacking == 0 and lay_out(a, t, NONE) >= 0:
+        best = 0
+        for device in range(a.node[t, N_DEVICES]):
+            if usable(a, t, device):
+                best = max(best, a.rest[device])
+        lacking = milli - best
+    return max(1, lacking)
+
+
+@kernel
+def unfit(a: Arena, p: int, t: int) -> tuple[int, int]:
+    """The first reason why the pod does not fit beside all that stands on an eligible node, and what is missing."""
+    traits = a.pod[p, P_TRAITS]
+    if traits & TRAIT_TOPOLOGY and not at_home(a, p, t):
+        return R_TOPOLOGY, 0
+    if a.node[t, N_SLOTS] < 1:
+        return R_SLOTS, 1 - a.node[t, N_SLOTS]
+    if not devices_fit(a, p, t):
+        whole = a.pod[p, P_GPUS] == 0 or a.pod[p, P_MILLI] == WHOLE_GPU_MILLI
+        return (R_GPUS if whole else R_SHARE), devices_missing(a, p, t)
+    if traits & TRAIT_SLICES and not slices_fit(a, p, t):
+        return R_SLICES, 0
+    if a.node[t, N_CPU] < a.pod[p, P_CPU]:
+        return R_CPU, a.pod[p, P_CPU] - a.node[t, N_CPU]
+    if a.node[t, N_MEMORY] < a.pod[p, P_MEMORY]:
+        return R_MEMORY, a.pod[p, P_MEMORY] - a.node[t, N_MEMORY]
+    if traits & TRAIT_AFFINITY and not near_wanted(a, p, t):
+        return R_AFFINITY, 0
+    return NONE, 0
+
+
+@kernel
+def crowded(a: Arena, p: int, t: int) -> int:
+    """The reason why a resident and the pod cannot stand together, NONE where all can."""
+    refused, r = NONE, a.node[t, N_FIRST]
+    while r != NONE:
+        if a.pod[p, P_TRAITS] & a.pod[r, P_TRAITS] and clashes(a, p, r):
+            if a.pod[p, P_TRAITS] & a.pod[r, P_TRAITS] & TRAIT_PORTS and share_entry(a, PORTS, p, PORTS, r):
+                return R_PORT
+            refused = R_REFUSAL
+        r = a.pod[r, P_NEXT]
+    return refused
+
+
+@kernel
+def why_not(a: Arena, q: Question, p: int, t: int) -> tuple[int, int]:
+    """Position of the reason why node ``t`` is no target of pod ``p``, NONE if it is one, and what is missing."""
+    reason = q.ineligible[a.pod[p, P_CLASS], a.node[t, N_CLASS]]
+    if reason != NONE:
+        return reason, 0
+    if q.closed[t] != NONE:
+        return q.closed[t], 0
+    found, missing = unfit(a, p, t)
+    if found in (NONE, R_AFFINITY):
+        company = crowded(a, p, t)
+        found = company if company != NONE else found
+    return (q.closed_last[t] if found == NONE else found), missing
+
+
+@kernel
+def nearness(reason: int, missing: int) -> int:
+    """Smaller is nearer: short of memory, then of CPU, then of GPUs, then of pods; FAR without an amount."""
+    if missing == 0:
+        return FAR
+    if reason == R_MEMORY:
+        return missing
+    if reason == R_CPU:
+        return RANK + missing
+    return (3 if reason == R_SLOTS else 2) * RANK + missing
+
+
+@kernel
+def examine(a: Arena, q: Question, out: Findings, p: int, node: int, row: int) -> None:
+    """Count the reasons of all other nodes and keep the nearest shortage among those that may receive."""
+    nearest = FAR
+    out.reason[row], out.missing[row], out.same_as[row] = NONE, 0, row
+    for t in range(len(a.node)):
+        reason, missing = why_not(a, q, p, t)
+        if reason != NONE:
+            out.counts[row, reason] += 1
+        near = nearness(reason, missing)
+        if near < nearest and t != node and a.node[t, N_OPEN] == 1:
+            nearest = near
+            out.reason[row], out.missing[row] = reason, missing
+
+
+@kernel
+def first_fit(a: Arena, p: int, ranked: Longs) -> int:
+    for t in ranked:
+        if a.node[t, N_OPEN] == 1 and fits(a, p, t):
+            return t
+    return NONE
+
+
+@kernel
+def ask(a: Arena, q: Question, out: Findings, node: int, row: int) -> int:
+    """Try to empty one node, largest pod first; writes a finding per pod without room, returns the next free row."""
+    mark, was_open = a.work[W_MOVES], a.node[node, N_OPEN]
+    a.node[node, N_OPEN] = 0
+    for p in candidates_of(a, node):
+        known = q.known[q.kind[p]]
+        t = NONE if known != NONE else first_fit(a, p, q.ranked)
+        if t != NONE:
+            if a.pod[p, P_FIXED] == 0:
+                move(a, p, t, 0, NONE)
+            continue
+        out.pod[row], out.own[row] = p, why_not(a, q, p, node)[0]
+        if known != NONE:
+            out.same_as[row], out.reason[row], out.missing[row] = known, out.reason[known], out.missing[known]
+        else:
+            examine(a, q, out, p, node, row)
+            if a.work[W_MOVES] == mark and not fits(a, p, node):
+                q.known[q.kind[p]] = row
+        row += 1
+    undo(a, mark)
+    a.node[node, N_OPEN] = was_open
+    return row
+
+
+def _ask_entry(stamp: int) -> Callable[[Arena, Question, Findings, Longs], int]:
+    @entry
+    def ask_all(a: Arena, q: Question, out: Findings, nodes: Longs) -> int:
+        """Ask why each of the nodes stays; returns the number of findings.  The tables are left as they were."""
+        row = 0
+        for i in range(len(nodes)):
+            if stamp >= 0:
+                out.first[i] = row
+                row = ask(a, q, out, nodes[i], row)
+        out.first[len(nodes)] = row
+        return row
+
+    return ask_all
+
+
+ask_all = _ask_entry(edition("room", "moves", "candidates", "probe"))
