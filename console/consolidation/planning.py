@@ -8,6 +8,7 @@ from typing import Any
 import structlog
 
 from console.plans import services as plans
+from console.plans.keeping import kept_alive
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan
 from scheduler.cluster.errors import InputError
@@ -25,7 +26,8 @@ def compute(plan_id: int) -> None:
         log.info("plan.not_taken", plan=plan_id)
         return
     try:
-        _compute(plan, worker)
+        with kept_alive(plan_id, worker):
+            _compute(plan, worker)
     except plans.Conflict as lost:
         # Cancelled, taken over, or the source is gone: only the last leaves a plan that must be told.
         _fail(plan_id, worker, lost.reason)

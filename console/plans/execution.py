@@ -19,6 +19,7 @@ from console.connectors.registry import connect
 from console.inventory import services as inventory
 from console.plans import selectors
 from console.plans.choices import State, StepState
+from console.plans.keeping import kept_alive
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan, Step
 from console.plans.services import checking, stepping
@@ -53,8 +54,9 @@ def run(plan_id: int, *, wait: Callable[[float], None] = time.sleep) -> None:
     reach(Milestone.RUN_LEASED)
     try:
         held = Run(plan_id, worker, connect(plan.source.kind, plan.source.config), wait)
-        while _turn(held):
-            pass
+        with kept_alive(plan_id, worker):
+            while _turn(held):
+                pass
     except Conflict as lost:
         # Somebody changed the state in this very moment: their change stands, and the lease is given back.
         log.info("plan.run_ended", plan=plan_id, reason=lost.reason)

@@ -124,8 +124,7 @@ def _mark(plan: Plan, step: Step, changed: dict[int, dict[str, Any]]) -> Mark:
         return Mark(state, StepState(step.state).label, step.detail)
     change = changed.get(step.index)
     if change is not None:
-        was, now = (change["was"], change["now"])
-        return Mark("stale", f"{change['field']} {_said(was)} → {_said(now)}", change["object"])
+        return Mark("stale", _difference(change), change["object"])
     missing = next((before for before in step.after if before in changed), None)
     if missing is not None:
         return Mark("stale", f"needs {missing + 1}")
@@ -134,8 +133,12 @@ def _mark(plan: Plan, step: Step, changed: dict[int, dict[str, Any]]) -> Mark:
     return Mark("locked", "stops first", "restart") if step.mode == "restart" else Mark("holds", "holds")
 
 
-def _said(value: object) -> str:
-    return "–" if value is None else str(value)
+def _difference(change: dict[str, Any]) -> str:
+    """The field, and what it was and is; a fault that is no field's change has only what it is."""
+    now = "gone" if change["now"] is None else str(change["now"])
+    if change["was"] is None:
+        return f"{change['field']}: {now}" if len(now) < 20 else str(change["field"])
+    return f"{change['field']} {change['was']} → {now}"
 
 
 def move_cells(step: Step) -> tuple[object, ...]:

@@ -13,6 +13,8 @@ const FEW_NODES = 1500;
 const BIG_CELL = 12;
 const SMALL_CELL = 4;
 const SIDE = 54;
+const HEAD_PX = 20;
+const LETTER_PX = 6.4;
 const MEASURES = {
   free: "Free GPUs of the node, fixed scale, none",
   slack: "Slack: free GPUs of nodes that are neither empty nor full, none",
@@ -101,7 +103,7 @@ class PlanMap {
 
   paint() {
     this.width = this.columns();
-    this.field = place(this.groups, this.map.nodes, this.width);
+    this.field = place(this.groups, this.map.nodes, this.width, Math.ceil(HEAD_PX / this.cell()));
     const { width, height, order, xs, ys } = this.field;
     this.rows = 2 * height;
     const z = new Float32Array(width * this.rows).fill(NaN);
@@ -146,14 +148,22 @@ class PlanMap {
   }
 
   labels(down) {
-    const found = this.field.labels.filter((label) => label.columns * this.cell() > 60);
+    const found = this.field.labels.map((label) => ({ ...label, words: this.words(label) })).filter((label) => label.words);
     return {
       type: "scatter", mode: "text", hoverinfo: "skip", cliponaxis: false, textposition: "middle right",
       x: found.map((label) => label.x - 0.5),
       y: found.map((label) => label.y + down),
-      text: found.map((label) => plain(`${label.model || "no model"}${label.continued ? " …" : ` ${label.nodes.toLocaleString("en-US")}`}`)),
+      text: found.map((label) => plain(label.words)),
       textfont: { size: 11, color: token("muted") },
     };
+  }
+
+  /** Model and count, the model alone, or nothing: what there is room for. */
+  words(label) {
+    const model = label.model || "no model";
+    const tail = label.continued ? `${model} …` : `${model} ${label.nodes.toLocaleString("en-US")}`;
+    const room = (label.columns + 1) * this.cell();
+    return [tail, model].find((text) => text.length * LETTER_PX <= room) ?? "";
   }
 
   /** The node under pointer or cursor, marked in both maps. */
