@@ -42,7 +42,7 @@ def icon(name: str) -> SafeString:
 def age(context: Mapping[str, Any], at: datetime | None, period: float | None = None) -> dict[str, Any]:
     """Age badge of a reading; `period` is the source's own, in seconds. None = no data."""
     now = context.get("server_now") or timezone.now()
-    return {"age": None if at is None else age_of(at, now, period)}
+    return {"age": age_of(at, now, period or None) if at else None}
 
 
 @register.inclusion_tag("ui/fixed.html")
