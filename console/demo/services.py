@@ -1,4 +1,10 @@
-"""The demo's people."""
+"""The demo's people and the files of its pages."""
+
+import fcntl
+from pathlib import Path
+
+from django.conf import settings
+from django.core.management import call_command
 
 from console.tenancy import services as tenancy
 from console.tenancy.choices import DEMO_LOGINS, Role
@@ -14,3 +20,22 @@ def seed_people() -> list[str]:
         own = list(TENANTS[:1]) if role is Role.TENANT_USER else []
         tenancy.ensure_person(name, role, password=name, tenants=own)
     return list(DEMO_LOGINS)
+
+
+def refresh_static() -> bool:
+    """Collects the static files anew if one has changed since; several demos of one folder wait for each other."""
+    root = Path(settings.STATIC_ROOT)
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _is_fresh(root / "staticfiles.json"):
+            return False
+        call_command("collectstatic", interactive=False, verbosity=0)
+        return True
+
+
+def _is_fresh(manifest: Path) -> bool:
+    if not manifest.is_file():
+        return False
+    collected_at = manifest.stat().st_mtime
+    return all(file.stat().st_mtime <= collected_at for file in (settings.ROOT / "static").rglob("*"))

@@ -45,10 +45,7 @@ class Demo:
 
     def preparations(self) -> list[tuple[str, list[str]]]:
         """(what it is, command) in order; each must succeed."""
-        prepare = ("database, people and world", _manage("prepare_demo", "--nodes", str(self.nodes)))
-        if _static_files_are_fresh():
-            return [prepare]
-        return [("static files", _manage("collectstatic", "--noinput", "--clear", "--verbosity", "0")), prepare]
+        return [("database, people and world", _manage("prepare_demo", "--nodes", str(self.nodes)))]
 
     def children(self) -> list[Child]:
         """In the order in which they start; they stop in the opposite order."""
@@ -77,15 +74,6 @@ class Demo:
 
     def log(self, name: str) -> Path:
         return self.data / "log" / f"{name}.log"
-
-
-def _static_files_are_fresh() -> bool:
-    """Whether all that lies in static/ was collected since it last changed."""
-    manifest = ROOT / "staticfiles" / "staticfiles.json"
-    if not manifest.is_file():
-        return False
-    collected_at = manifest.stat().st_mtime
-    return all(file.stat().st_mtime <= collected_at for file in (ROOT / "static").rglob("*"))
 
 
 def _manage(*words: str) -> list[str]:

@@ -4,7 +4,9 @@ import csv
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from rest_framework.test import APIClient
 
@@ -41,7 +43,14 @@ def _csv(client: Client, query: str = "") -> list[dict[str, str]]:
 
 @pytest.mark.parametrize(
     ("query", "count"),
-    [("", 6), ("?actor=approver", 1), ("?action=plan.req", 5), ("?target_id=3", 2), ("?reason=WHY", 5), ("?digest=abab", 1)],
+    [
+        ("", 6),
+        ("?actor=approver", 1),
+        ("?action=plan.req", 5),
+        ("?target_id=3", 2),
+        ("?reason=WHY", 5),
+        ("?digest=abab", 1),
+    ],
 )
 def test_page_api_and_csv_agree(client_of_viewer: Client, query: str, count: int) -> None:
     _write(5)
@@ -65,10 +74,14 @@ def test_pages_are_chained_to_the_end(client_of_viewer: Client) -> None:
     assert len(seen) == 121
 
 
-def test_queries_do_not_grow_with_the_book(client_of_viewer: Client, django_assert_num_queries: Any) -> None:
-    _write(100)
-    with django_assert_num_queries(3):  # session, person, one page of entries
-        client_of_viewer.get(reverse("audit:list"))
+def test_queries_do_not_grow_with_the_book(client_of_viewer: Client) -> None:
+    counts = []
+    for more in (1, 99):
+        _write(more)
+        with CaptureQueriesContext(connection) as queries:
+            client_of_viewer.get(reverse("audit:list"))
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 8
 
 
 def test_htmx_gets_the_table_alone(client_of_viewer: Client) -> None:

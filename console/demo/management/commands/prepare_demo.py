@@ -16,6 +16,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.DEMO:
             raise CommandError("Accounts whose password is their name belong into the demo only: set SLACKLINE_DEMO=1.")
+        if services.refresh_static():
+            self.stdout.write("static files collected")
         call_command("migrate", verbosity=0)
         services.seed_people()
         call_command("load_world", name="demo", world="asi", nodes=options["nodes"], stdout=self.stdout)
