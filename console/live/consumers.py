@@ -62,9 +62,10 @@ class LiveConsumer(AsyncWebsocketConsumer):
         """One event from the channel layer."""
         event = message["event"]
         topic, seq = event["topic"], event["seq"]
-        if topic not in self.last or not await self._may(topic, seq):
+        # One that comes late or twice tells nothing new: what it announces was committed before a later one was sent.
+        if seq <= self.last.get(topic, seq) or not await self._may(topic, seq):
             return
-        self.last[topic] = max(seq, self.last[topic])
+        self.last[topic] = seq
         self.outbox.put(event)
 
     async def _join(self, topic: str, seen: int | None) -> None:

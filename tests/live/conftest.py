@@ -1,7 +1,9 @@
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from channels.db import database_sync_to_async
+from django.db import connections
 
 from console.live import topics
 
@@ -16,3 +18,10 @@ def _topics(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     }
     monkeypatch.setattr(topics, "_allowed", {**topics._allowed, **own})
     yield
+
+
+@pytest.fixture(autouse=True)
+async def _no_connection_is_left() -> AsyncIterator[None]:
+    """PostgreSQL does not drop a test's database while the consumers' thread still holds a connection to it."""
+    yield
+    await database_sync_to_async(connections.close_all)()

@@ -92,6 +92,16 @@ async def test_a_client_that_comes_back_is_told_whether_it_missed_something() ->
     await late.disconnect()
 
 
+async def test_what_comes_late_or_twice_is_not_told_again() -> None:
+    socket = await open_socket(await on_thread(viewer)(), "open")
+    await say("open", "changed")
+    event = await socket.hear()
+    for seq in (event["seq"], event["seq"] - 1):
+        await on_thread(services._deliver)("open", {**event, "seq": seq})
+    assert await socket.receive_nothing(timeout=0.5)
+    await socket.disconnect()
+
+
 async def test_unsubscribed_is_silent() -> None:
     socket = await open_socket(await on_thread(viewer)(), "open")
     await socket.ask(unsubscribe=["open"])
