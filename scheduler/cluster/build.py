@@ -14,6 +14,7 @@ from scheduler.cluster.packing import digest_of
 from scheduler.cluster.pods import check_device_range, pod_fields
 from scheduler.cluster.quiet import no_collection
 from scheduler.cluster.records import (
+    DEFAULT_CLUSTER,
     ClusterRecord,
     Document,
     GangRecord,
@@ -180,6 +181,8 @@ def _clusters(document: Document) -> tuple[ClusterRecord, ...]:
     rows: Iterable[Iterable[object]] = (document.domains, document.nodes, document.pods, document.gangs, document.pdbs)
     for name in sorted({row.cluster for kind in rows for row in kind}):  # type: ignore[attr-defined]
         listed.setdefault(name, ClusterRecord(name=name))
+    if not listed:  # a world without anything is an empty cluster, of which figures can still be asked
+        listed[DEFAULT_CLUSTER] = ClusterRecord(name=DEFAULT_CLUSTER)
     return tuple(listed[name] for name in sorted(listed))
 
 

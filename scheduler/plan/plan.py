@@ -16,7 +16,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Blocker(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that keeps a node from being emptied; ``missing`` is in the constraint's own unit, None where it has none."""
+    """A pod that keeps a node from being emptied; ``missing`` in the constraint's own unit, None where it has none."""
 
     pod: str
     constraint: str

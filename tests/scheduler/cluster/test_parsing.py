@@ -184,4 +184,5 @@ def test_unknown_fields_are_kept_by_path_and_listed_by_owner() -> None:
 
 def test_a_cluster_without_nodes_is_a_cluster() -> None:
     snapshot = read(document(nodes=[], pods=[]))
-    assert (snapshot.node_name, snapshot.pod_name, snapshot.clusters) == ((), (), ())
+    assert (snapshot.node_name, snapshot.pod_name) == ((), ())
+    assert [cluster.name for cluster in snapshot.clusters] == ["default"]
