@@ -2,6 +2,7 @@
 
 from dataclasses import fields, is_dataclass
 from datetime import datetime
+from functools import cache
 from types import UnionType
 from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
@@ -26,6 +27,7 @@ _PLAIN: dict[Any, type[serializers.Field[Any, Any, Any, Any]]] = {
 }
 
 
+@cache
 def rows_of(row_type: type) -> Serializer:
     """A serializer with one field for each field of a row type."""
     hints = get_type_hints(row_type)

@@ -14,6 +14,7 @@ from console.tenancy.forms import TokenForm
 
 
 class Login(LoginView):
+    http_method_names = ["get", "head", "post", "options"]  # noqa: RUF012
     template_name = "tenancy/login.html"
     redirect_authenticated_user = True
 
