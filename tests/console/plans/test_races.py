@@ -1,6 +1,7 @@
 """C32: two decisions at once.  One wins with 2xx, the other gets 409 with the reason, never 500."""
 
 import threading
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,8 @@ def _together(*calls: Call) -> list[int]:
         gate.wait()
         try:
             codes[place] = client.post(path, body, "json").status_code
+        except Exception:
+            traceback.print_exc()
         finally:
             connection.close()
 
