@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 180.0
-PARTS = {"uvicorn", "valkey-server", "observe", "plan", "execute", "beat"}
+PARTS = {"uvicorn", "-server 127.0.0.1", "observe", "plan", "execute", "beat"}
 
 
 class Process(NamedTuple):
