@@ -26,4 +26,3 @@ class User(AbstractUser):
 
     role = models.CharField(max_length=16, choices=Role, default=Role.VIEWER)
     tenants = models.ManyToManyField(Tenant, blank=True, related_name="members")
-

@@ -170,7 +170,11 @@ class Judge:
             gang = self.gangs.get((_space(pod), pod.get("gang", "")), {})
             level = (gang.get("topology") or pod.get("topology") or {}).get("required")
             if level:
-                members = [n for n, p in self.pods.items() if p.get("gang") and p["gang"] == pod.get("gang") and _space(p) == _space(pod)]
+                members = [
+                    n
+                    for n, p in self.pods.items()
+                    if p.get("gang") and p["gang"] == pod.get("gang") and _space(p) == _space(pod)
+                ]
                 homes = {self.level_domain(self.nodes[place[n]], level) for n in members or [move["pod"]]}
                 if len(homes) != 1 or None in homes:
                     yield f"{move['pod']}: gang leaves its {level}"

@@ -38,13 +38,17 @@ def _node(made: World, dice: random.Random, index: int, plain: bool) -> None:
     gpus = 8 if plain else dice.choice([1, 4, 8, 8, 8])
     if not plain:
         fields |= _odd_node(dice)
-    made.asw(dice.choice([None, "asw-0", "asw-1"])).node(f"n{index}", gpus, cpu_milli=dice.choice([32, 64, 128]) * 1000, **fields)
+    made.asw(dice.choice([None, "asw-0", "asw-1"])).node(
+        f"n{index}", gpus, cpu_milli=dice.choice([32, 64, 128]) * 1000, **fields
+    )
 
 
 def _odd_node(dice: random.Random) -> Fields:
     fields: Fields = {"labels": {"zone": dice.choice(["z1", "z2"])} if dice.random() < 0.8 else {}}
     if dice.random() < 0.15:
-        fields["taints"] = [{"key": "dedicated", "value": "infer", "effect": dice.choice(["NoSchedule", "PreferNoSchedule"])}]
+        fields["taints"] = [
+            {"key": "dedicated", "value": "infer", "effect": dice.choice(["NoSchedule", "PreferNoSchedule"])}
+        ]
     if dice.random() < 0.1:
         fields["cordoned"] = True
     if dice.random() < 0.1:
@@ -118,7 +122,9 @@ def _place(made: World, judge: Judge, dice: random.Random, pod: Fields) -> None:
 
 def _lending(made: World, dice: random.Random) -> None:
     """Put one whole-device pod to sleep and lend its GPUs to a borrower on the same node."""
-    whole = [p for p in made.rows["pods"] if p.get("node") and p["gpus"] and "gpu_milli" not in p and p.get("tier") != "LP"]
+    whole = [
+        p for p in made.rows["pods"] if p.get("node") and p["gpus"] and "gpu_milli" not in p and p.get("tier") != "LP"
+    ]
     if whole and dice.random() < 0.3:
         lender = dice.choice(whole)
         lender["standby"] = True

@@ -51,7 +51,9 @@ class World:
         return self
 
     def pod(self, name: str, node: str | None = None, gpus: int = 1, **fields: Any) -> Self:
-        return self._add("pods", {"name": name, "namespace": "jobs", "tenant": "t1", "node": node, "gpus": gpus, **fields})
+        return self._add(
+            "pods", {"name": name, "namespace": "jobs", "tenant": "t1", "node": node, "gpus": gpus, **fields}
+        )
 
     def agent(self, name: str, node: str, owner: str = "DaemonSet", **fields: Any) -> Self:
         return self.pod(name, node, 0, namespace="sys", tenant=None, owner={"kind": owner}, **fields)

@@ -71,7 +71,9 @@ def _ask_page(route: Route, address: str, who: str) -> Any:
     client = Client(raise_request_exception=False)
     if who != NOBODY:
         client.force_login(person(Role(who)))
-    return client.generic("GET", address) if route.method == "get" else getattr(client, route.method)(address, route.body)
+    return (
+        client.generic("GET", address) if route.method == "get" else getattr(client, route.method)(address, route.body)
+    )
 
 
 def _ask_api(route: Route, address: str, who: str) -> Any:

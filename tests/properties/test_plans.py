@@ -18,9 +18,7 @@ from tests.builders.random_worlds import random_world
 from tests.builders.worlds import World
 
 SEEDS = st.integers(min_value=0, max_value=2**31)
-PARAMS = st.builds(
-    Params, depth=st.integers(1, 3), rounds=st.integers(1, 3), partition=st.sampled_from([2, 4, 500])
-)
+PARAMS = st.builds(Params, depth=st.integers(1, 3), rounds=st.integers(1, 3), partition=st.sampled_from([2, 4, 500]))
 
 
 def planned(world: World, params: Params | None = None, seed: int = 0) -> Plan:

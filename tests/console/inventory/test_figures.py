@@ -126,7 +126,6 @@ def test_days_of_23_24_and_25_hours(day: date, hours: int, at_two: list[tuple[st
     """Case C26: 8 GPUs are busy all the time."""
     source = simulated_source(world().node("n1"))
     slot = datetime(day.year, day.month, day.day, tzinfo=UTC) - timedelta(hours=3)
-    length = timedelta(seconds=SLOT_S)
     rows = [
         UsageSlot(
             source=source, began_at=slot + timedelta(seconds=SLOT_S * n), covered_s=SLOT_S, allocated_gpu_s=8 * SLOT_S
