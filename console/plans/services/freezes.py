@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
 from console.audit import services as audit
@@ -81,7 +82,7 @@ def lift_freeze(user: Any, freeze_id: int, reason: str = "") -> Freeze:
     with transaction.atomic():
         rows = Freeze.objects.filter(pk=freeze_id, lifted_at__isnull=True, expires_at__gt=now)
         if rows.update(lifted_at=now, lifted_by=user) != 1:
-            raise Conflict(f"Freeze {freeze_id} is not on any more.")
+            raise Conflict(f"Freeze {get_object_or_404(Freeze, pk=freeze_id).pk} is not on any more.")
         audit.record(
             actor=user, action="freeze.lifted", target_kind="freeze", target_id=freeze_id, reason=reason.strip()
         )

@@ -171,7 +171,7 @@ def stop_planning(user: Any, plan_id: int) -> Plan:
     with transaction.atomic():
         rows = Plan.objects.filter(Q(state=State.REQUESTED) | Q(state=State.PLANNING), pk=plan_id)
         if rows.update(stop_requested=True) != 1:
-            raise Conflict(f"Plan {plan_id} is not being computed any more.")
+            raise Conflict(f"Plan {read(plan_id).pk} is not being computed any more.")
         plan = read(plan_id)
         audit.record(actor=user, action="plan.stop_requested", target_kind="plan", target_id=str(plan_id))
         announce(plan, "plan.stop_requested")
