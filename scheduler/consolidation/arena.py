@@ -39,8 +39,8 @@ def compile_arena(snapshot: Snapshot, scope: Bools) -> Compiled:
     arena = Arena(
         node=node,
         pod=pod,
-        eligible=rules.matrix,
-        at_level=snapshot.node_at_level if len(snapshot.levels) else np.full((1, len(node)), NONE, np.int32),
+        eligible=rules.matrix.copy(),
+        at_level=np.array([*snapshot.node_at_level, np.full(len(node), NONE)], np.int32),
         company_start=company.start,
         company=company.entries,
         **_listed(snapshot, pod),

@@ -12,7 +12,7 @@ import numpy as np
 
 from scheduler.cluster.feasibility import Eligibility
 from scheduler.cluster.reasons import IMMOVABLE
-from scheduler.cluster.snapshot import Bytes, Longs, Snapshot
+from scheduler.cluster.snapshot import Bools, Bytes, Longs, Snapshot
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import Compiled
 from scheduler.consolidation.candidates import CPU_RANGE
@@ -34,14 +34,17 @@ def explain(snapshot: Snapshot, compiled: Compiled, params: Params, cut: bool) -
     """One entry per usable GPU node with pods other than agents, in the order of nodes.
 
     The tables stand as after the plan.  ``targets`` speaks of the first blocker that finds no room: of the other nodes
-    of the cluster, how many fail for which reason.  ``cut``: the search was stopped early.
+    of the cluster, how many fail for which reason; it is said where all pods may move.  ``cut``: the search was
+    stopped early.
     """
     a = compiled.arena
     counted = snapshot.node_usable & (snapshot.node_allocatable > 0)
     nodes = np.flatnonzero(counted & (a.node[:, c.N_WORK] > 0))
     out = _room_for_findings(a.pod, len(nodes))
-    ask_all(a, _question(snapshot, compiled), out, nodes)
     fixed = _fixed_pods(snapshot, a.pod)
+    # Where pods are locked, what others lack decides nothing: counting is left to the nodes that have room to win
+    wanted = np.array([n not in fixed for n in nodes.tolist()], np.bool_)
+    ask_all(a, _question(snapshot, compiled, wanted), out, nodes)
     return tuple(_Reasons(snapshot, compiled, params, cut, nodes, out, fixed).rows())
 
 
@@ -66,7 +69,7 @@ class _Reasons:
             ]
             for f in range(first[i], first[i + 1]):
                 word = COUNTED_REASONS[reasons[f] if reasons[f] != NONE else self._commonest(same[f])]
-                amount = None if reasons[f] == NONE else missing[f]
+                amount = missing[f] or None
                 unit = None if amount is None else UNITS[word]
                 blockers.append(Blocker(pod=self.snapshot.pod_key(pods[f]), constraint=word, missing=amount, unit=unit))
             yield Kept(
@@ -82,6 +85,8 @@ class _Reasons:
         return int(counts.argmax()) if counts.any() else COUNTED_REASONS.index("gpus")
 
     def _targets(self, f: int) -> dict[str, int]:
+        if not self.found.counted[self.found.same_as[f]]:
+            return {}
         counts = self.found.counts[self.found.same_as[f]].copy()
         if self.found.own[f] != NONE:
             counts[self.found.own[f]] -= 1
@@ -100,10 +105,10 @@ def _room_for_findings(pod: Longs, nodes: int) -> Findings:
     most = int(((pod[:, c.P_NODE] >= 0) & (pod[:, c.P_AGENT] == 0)).sum()) + 1
     columns = (np.zeros(most, np.int64) for _ in range(4))
     counts = np.zeros((most, len(COUNTED_REASONS)), np.int32)
-    return Findings(*columns, counts, np.zeros(most, np.int64), np.zeros(nodes + 1, np.int64))
+    return Findings(*columns, counts, np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(nodes + 1, np.int64))
 
 
-def _question(snapshot: Snapshot, compiled: Compiled) -> Question:
+def _question(snapshot: Snapshot, compiled: Compiled, wanted: Bools) -> Question:
     a = compiled.arena
     closed = np.full(len(a.node), NONE, np.int8)
     closed[~snapshot.node_ready] = COUNTED_REASONS.index("not_ready")
@@ -115,7 +120,8 @@ def _question(snapshot: Snapshot, compiled: Compiled) -> Question:
     ranked = takers[np.argsort(a.node[takers, c.N_MILLI] * CPU_RANGE + a.node[takers, c.N_CPU], kind="stable")]
     kind = _kinds(a.pod)
     known = np.full(int(kind.max(initial=0)) + 1, NONE, np.int64)
-    return Question(_ineligible(compiled.rules), closed, last, ranked, kind, known)
+    milli = a.node[ranked, c.N_MILLI]
+    return Question(_ineligible(compiled.rules), closed, last, ranked, milli, wanted, kind, known)
 
 
 def _kinds(pod: Longs) -> Longs:

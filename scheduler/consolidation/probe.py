@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.cluster.records import WHOLE_GPU_MILLI
-from scheduler.cluster.snapshot import Bytes, Ints, Longs
+from scheduler.cluster.snapshot import Bools, Bytes, Ints, Longs
 from scheduler.consolidation.candidates import larger
 from scheduler.consolidation.columns import (
     LENT,
@@ -69,6 +69,7 @@ from scheduler.consolidation.room import (
 
 RANK = 1 << 50  # of a kind of shortage; amounts stay below it
 FAR = 1 << 60
+GLANCES = 256  # nodes looked at for the nearest shortage where no counts are asked for
 
 
 class Question(NamedTuple):
@@ -78,6 +79,8 @@ class Question(NamedTuple):
     closed: Bytes  # [n] position of the reason why nothing may arrive, NONE
     closed_last: Bytes  # [n] the same where it holds only for pods that would fit
     ranked: Longs  # nodes that may receive, fullest first
+    ranked_milli: Longs  # their free GPU milli
+    counts_wanted: Bools  # [nodes asked about]
     kind: Longs  # [p] pods of one kind ask for the same
     known: Longs  # [s] finding of a pod of this kind on the cluster as it stands, NONE
 
@@ -91,6 +94,7 @@ class Findings(NamedTuple):
     missing: Longs  # [f] in the reason's own unit
     counts: Ints  # [f, x] nodes by reason, the pod's own node among them
     own: Longs  # [f] the reason of the pod's own node, NONE without one
+    counted: Longs  # [f] 1 where the counts are filled
     first: Longs  # [nodes asked about + 1] first finding of each
 
 
@@ -200,9 +204,9 @@ def nearness(reason: int, missing: int) -> int:
 
 @kernel
 def examine(a: Arena, q: Question, out: Findings, p: int, node: int, row: int) -> None:
-    """Count the reasons of all other nodes and keep the nearest shortage among those that may receive."""
+    """Count the reasons of all nodes and keep the nearest shortage among those that may receive."""
     nearest = FAR
-    out.reason[row], out.missing[row], out.same_as[row] = NONE, 0, row
+    out.reason[row], out.missing[row], out.counted[row] = NONE, 0, 1
     for t in range(len(a.node)):
         reason, missing = why_not(a, q, p, t)
         if reason != NONE:
@@ -214,33 +218,57 @@ def examine(a: Arena, q: Question, out: Findings, p: int, node: int, row: int) -
 
 
 @kernel
-def first_fit(a: Arena, p: int, ranked: Longs) -> int:
-    for t in ranked:
+def glance(a: Arena, q: Question, out: Findings, p: int, row: int) -> None:
+    """The nearest shortage among the emptiest nodes that may receive."""
+    nearest = FAR + 1
+    out.reason[row], out.missing[row] = NONE, 0
+    for i in range(len(q.ranked) - 1, max(-1, len(q.ranked) - 1 - GLANCES), -1):
+        t = q.ranked[i]
+        reason, missing = why_not(a, q, p, t) if a.node[t, N_OPEN] == 1 else (NONE, 0)
+        near = nearness(reason, missing)
+        if reason != NONE and near < nearest:
+            nearest = near
+            out.reason[row], out.missing[row] = reason, missing
+
+
+@kernel
+def first_fit(a: Arena, q: Question, p: int) -> int:
+    """The fullest node that takes the pod; those with less GPU left than it asks for are passed over at once."""
+    first = np.searchsorted(q.ranked_milli, a.pod[p, P_GPUS] * a.pod[p, P_MILLI])
+    for t in q.ranked[first:]:
         if a.node[t, N_OPEN] == 1 and fits(a, p, t):
             return t
     return NONE
 
 
 @kernel
-def ask(a: Arena, q: Question, out: Findings, node: int, row: int) -> int:
+def record(a: Arena, q: Question, out: Findings, p: int, node: int, wanted: bool, row: int, clean: bool) -> None:
+    """Write the finding for a pod without room; ``clean``: no other pod of the node has been placed before it."""
+    known = q.known[q.kind[p]]
+    out.pod[row], out.own[row], out.same_as[row] = p, why_not(a, q, p, node)[0], row
+    if known != NONE and (out.counted[known] == 1 or not wanted):
+        out.same_as[row], out.reason[row], out.missing[row] = known, out.reason[known], out.missing[known]
+        return
+    if wanted:
+        examine(a, q, out, p, node, row)
+    else:
+        glance(a, q, out, p, row)
+    if clean and not fits(a, p, node):
+        q.known[q.kind[p]] = row
+
+
+@kernel
+def ask(a: Arena, q: Question, out: Findings, node: int, counts_wanted: bool, row: int) -> int:
     """Try to empty one node, largest pod first; writes a finding per pod without room, returns the next free row."""
-    mark, was_open = a.work[W_MOVES], a.node[node, N_OPEN]
+    mark, first, was_open = a.work[W_MOVES], row, a.node[node, N_OPEN]
     a.node[node, N_OPEN] = 0
     for p in candidates_of(a, node):
-        known = q.known[q.kind[p]]
-        t = NONE if known != NONE else first_fit(a, p, q.ranked)
-        if t != NONE:
-            if a.pod[p, P_FIXED] == 0:
-                move(a, p, t, 0, NONE)
-            continue
-        out.pod[row], out.own[row] = p, why_not(a, q, p, node)[0]
-        if known != NONE:
-            out.same_as[row], out.reason[row], out.missing[row] = known, out.reason[known], out.missing[known]
-        else:
-            examine(a, q, out, p, node, row)
-            if a.work[W_MOVES] == mark and not fits(a, p, node):
-                q.known[q.kind[p]] = row
-        row += 1
+        t = NONE if q.known[q.kind[p]] != NONE else first_fit(a, q, p)
+        if t == NONE:
+            record(a, q, out, p, node, counts_wanted and row == first, row, a.work[W_MOVES] == mark)
+            row += 1
+        elif a.pod[p, P_FIXED] == 0:
+            move(a, p, t, 0, NONE)
     undo(a, mark)
     a.node[node, N_OPEN] = was_open
     return row
@@ -254,7 +282,7 @@ def _ask_entry(stamp: int) -> Callable[[Arena, Question, Findings, Longs], int]:
         for i in range(len(nodes)):
             if stamp >= 0:
                 out.first[i] = row
-                row = ask(a, q, out, nodes[i], row)
+                row = ask(a, q, out, nodes[i], q.counts_wanted[i], row)
         out.first[len(nodes)] = row
         return row
 

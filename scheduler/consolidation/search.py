@@ -29,6 +29,7 @@ from scheduler.consolidation.moves import move, undo
 from scheduler.consolidation.room import fits
 
 TOGETHER = 4  # pods that may leave one node for one other pod
+Eject = Callable[[Arena, int, Longs, int, int], bool]
 
 
 @kernel
@@ -41,38 +42,62 @@ def eject_directly(a: Arena, p: int, members: Longs, depth: int, parent: int) ->
     return True
 
 
-@kernel
-def eject(a: Arena, p: int, members: Longs, levels: int, depth: int, parent: int) -> bool:
-    """Move the pod, with at most ``levels`` levels of pods that make room: one pod of a node, else a few small ones."""
-    if eject_directly(a, p, members, depth, parent):
-        return True
-    if levels == 0 or a.work[W_CHECKS] <= 0:
-        return False
-    for t in promising(a, p, members):
-        if t == NONE or a.work[W_CHECKS] <= 0:
-            break
-        pods, mark, made = leavers(a, t), a.work[W_MOVES], False
-        a.node[t, N_OPEN] = 0
-        for together in (1, TOGETHER):
-            left = 0
-            for i in range(len(pods) - 1, -1, -1):
-                if made or left == together or a.work[W_CHECKS] <= 0:
-                    break
-                if together == 1 and not fits_without(a, p, t, pods[i]):
-                    continue
-                if eject(a, pods[i], members, levels - 1, depth + 1, p):
-                    left += 1
-                    made = fits(a, p, t)
-                    if not made and together == 1:
-                        undo(a, mark)
-                        left = 0
-            if not made:
-                undo(a, mark)
-        a.node[t, N_OPEN] = 1
-        if made:
-            move(a, p, t, depth, parent)
+def _eject(below: Eject) -> Eject:
+    """Kernel: let one pod of a node make room, else a few small ones, each moving by ``below``.
+
+    One kernel per level, because the compiler's disk cache does not bring recursive kernels back to life.
+    """
+
+    @kernel
+    def eject(a: Arena, p: int, members: Longs, depth: int, parent: int) -> bool:
+        if eject_directly(a, p, members, depth, parent):
             return True
-    return False
+        if a.work[W_CHECKS] <= 0:
+            return False
+        for t in promising(a, p, members):
+            if t == NONE or a.work[W_CHECKS] <= 0:
+                break
+            pods, mark, made = leavers(a, t), a.work[W_MOVES], False
+            a.node[t, N_OPEN] = 0
+            for together in (1, TOGETHER):
+                left = 0
+                for i in range(len(pods) - 1, -1, -1):
+                    if made or left == together or a.work[W_CHECKS] <= 0:
+                        break
+                    if together == 1 and not fits_without(a, p, t, pods[i]):
+                        continue
+                    if below(a, pods[i], members, depth + 1, p):
+                        left += 1
+                        made = fits(a, p, t)
+                        if not made and together == 1:
+                            undo(a, mark)
+                            left = 0
+                if not made:
+                    undo(a, mark)
+            a.node[t, N_OPEN] = 1
+            if made:
+                move(a, p, t, depth, parent)
+                return True
+        return False
+
+    return eject
+
+
+_once = _eject(eject_directly)
+_twice = _eject(_once)
+_thrice = _eject(_twice)
+
+
+@kernel
+def eject_within(a: Arena, p: int, members: Longs, levels: int) -> bool:
+    """Move a pod off the drained node, with at most ``levels`` (0 to 3) levels of pods that make room for others."""
+    if levels == 0:
+        return eject_directly(a, p, members, 0, NONE)
+    if levels == 1:
+        return _once(a, p, members, 0, NONE)
+    if levels == 2:
+        return _twice(a, p, members, 0, NONE)
+    return _thrice(a, p, members, 0, NONE)
 
 
 @kernel
@@ -84,7 +109,7 @@ def drain(a: Arena, node: int, members: Longs, levels: int, checks: int) -> bool
     a.node[node, N_OPEN] = 0
     a.work[W_CHECKS] = checks
     for p in leavers(a, node):
-        if not eject(a, p, members, levels, 0, NONE) or a.work[W_MOVES] > a.work[W_LIMIT]:
+        if not eject_within(a, p, members, levels) or a.work[W_MOVES] > a.work[W_LIMIT]:
             undo(a, mark)
             a.node[node, N_OPEN] = was_open
             return False

@@ -1,0 +1,100 @@
+"""The bound against every outcome of tiny worlds, and the reasons against what happens without the blockers."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from scheduler.cluster.feasibility import eligibility
+from scheduler.cluster.mobility import immovable
+from scheduler.cluster.occupancy import occupancy
+from scheduler.cluster.room import faults
+from scheduler.cluster.snapshot import Snapshot
+from scheduler.plan.outcome import counts, moved
+from tests.builders.random_worlds import random_world
+from tests.builders.worlds import World, world
+from tests.scheduler.consolidation.planning import kept_of, plan_of
+
+MOST = 4096  # outcomes that are tried for one world
+
+
+def best_net(snapshot: Snapshot) -> int:
+    """The largest net gain of any placement that every receiving node can hold, whatever the way there."""
+    rules = eligibility(snapshot)
+    movable = np.flatnonzero(snapshot.pod_live & (immovable(snapshot) == 0)).tolist()
+    usable = snapshot.node_usable
+    choices = [
+        sorted({int(snapshot.pod_node[p]), *np.flatnonzero(rules.eligible(p) & usable).tolist()}) for p in movable
+    ]
+    if np.prod([len(found) for found in choices]) > MOST:
+        return -1
+    before = counts(occupancy(snapshot)).empty_nodes
+    return max(_net(snapshot, dict(zip(movable, homes, strict=True)), before) for homes in product(*choices))
+
+
+def _net(snapshot: Snapshot, homes: dict[int, int], before: int) -> int:
+    moves = {p: n for p, n in homes.items() if n != snapshot.pod_node[p]}
+    later = moved(snapshot, moves)
+    for node in set(moves.values()):
+        here = np.flatnonzero(later.pod_live & (later.pod_node == node)).tolist()
+        arrivals = [p for p in here if p in moves]
+        if any(faults(later, node, [p for p in here if p not in moves], arrivals)):
+            return 0
+    return counts(occupancy(later)).empty_nodes - before
+
+
+def tiny(seed: int) -> World:
+    made = random_world(seed, plain=seed % 2 == 0)
+    made.rows["nodes"] = made.rows["nodes"][:4]
+    names = {row["name"] for row in made.rows["nodes"]}
+    bound = [row for row in made.rows["pods"] if row.get("node") in names and "lent_by" not in row]
+    made.rows["pods"] = bound[:7]
+    return made
+
+
+def test_no_outcome_of_a_tiny_world_beats_the_bound() -> None:
+    judged = reached = 0
+    for seed in range(60):
+        made = tiny(seed)
+        best = best_net(made.snapshot())
+        if best >= 0:
+            plan = plan_of(made)
+            assert plan.net_emptied <= best <= plan.bound.net_upper, seed
+            assert plan.bound.proven == (plan.net_emptied == plan.bound.net_upper)
+            judged, reached = judged + 1, reached + (plan.net_emptied == best)
+    assert judged >= 40
+    assert reached >= 0.95 * judged
+
+
+def test_the_gap_is_said_in_parts_of_the_bound() -> None:
+    made = world().nodes("n0", "n1", "n2")
+    for name in ("n0", "n1", "n2"):
+        made.pod(f"p-{name}", name, 5)
+    plan = plan_of(made)
+    assert (plan.net_emptied, plan.bound.net_upper, plan.bound.gap, plan.bound.proven) == (0, 1, 1.0, False)
+
+
+def test_nothing_to_win_is_no_gap() -> None:
+    made = world().nodes("n0", "n1").pod("a", "n0", 8).pod("b", "n1", 8, locked=True)
+    plan = plan_of(made)
+    assert (plan.bound.net_upper, plan.bound.gap, plan.bound.proven) == (0, 0.0, True)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_without_its_blockers_a_node_can_be_emptied(seed: int) -> None:
+    """In a new plan, or it has nothing left to move, or it is the one that takes the others' pods in."""
+    made = random_world(seed, plain=seed % 2 == 0)
+    for kept in [kept for kept in plan_of(made).kept if kept.blockers][:3]:
+        lighter = made.without(*[blocker.pod for blocker in kept.blockers])
+        left = kept_of(plan_of(lighter)).get(kept.node)
+        assert left is None or not left.blockers, (kept, left)
+
+
+def test_every_node_that_stays_is_named_once() -> None:
+    made = random_world(4)
+    plan, snapshot = plan_of(made), made.snapshot()
+    state = occupancy(moved(snapshot, {}))
+    counted = {snapshot.node_name[n] for n in np.flatnonzero(state.state > 1)}
+    named = [kept.node for kept in plan.kept]
+    assert len(named) == len(set(named))
+    assert set(named) >= counted - set(plan.emptied_nodes)
