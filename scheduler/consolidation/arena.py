@@ -147,7 +147,7 @@ def _chain(pod: Longs, node: Longs) -> None:
 
 def _slice_table(snapshot: Snapshot, company: Company, node: Longs) -> Longs:
     """[slice nodes, profiles] what the nodes' partitioned devices offer."""
-    rows = []
+    rows: list[list[int]] = []
     for n, devices in snapshot.node_devices.items():
         offered = [(mig.profile, mig.count) for device in devices if device.health != "failed" for mig in device.mig]
         if offered and company.profiles:
@@ -157,7 +157,8 @@ def _slice_table(snapshot: Snapshot, company: Company, node: Longs) -> Longs:
 
 
 def _listed(snapshot: Snapshot, pod: Longs) -> dict[str, Longs]:
-    start, entries = [0], []
+    start: list[int] = [0]
+    entries: list[int] = []
     for p in sorted(snapshot.pod_devices):
         pod[p, c.P_LISTED] = len(start) - 1
         entries += snapshot.pod_devices[p]

@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# Elements of arrays have no type of their own for the checker; for the compiler they have.
 """Which node takes a pod, and which pods could leave a node to make room for it: kernels over one group of nodes."""
 
 import numpy as np
@@ -47,7 +49,7 @@ def fullness(a: Arena, t: int) -> int:
 @kernel
 def best_target(a: Arena, p: int, members: Longs) -> int:
     """The best node of the group that takes the pod as things stand, or NONE."""
-    best, found = np.int64(2**62), NONE
+    best, found = 2**62, NONE
     gpus = a.pod[p, P_GPUS]
     for t in members:
         if a.node[t, N_OPEN] == 0:

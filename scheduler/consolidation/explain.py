@@ -103,9 +103,16 @@ class _Reasons:
 
 def _room_for_findings(pod: Longs, nodes: int) -> Findings:
     most = int(((pod[:, c.P_NODE] >= 0) & (pod[:, c.P_AGENT] == 0)).sum()) + 1
-    columns = (np.zeros(most, np.int64) for _ in range(4))
-    counts = np.zeros((most, len(COUNTED_REASONS)), np.int32)
-    return Findings(*columns, counts, np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(nodes + 1, np.int64))
+    return Findings(
+        pod=np.zeros(most, np.int64),
+        same_as=np.zeros(most, np.int64),
+        reason=np.zeros(most, np.int64),
+        missing=np.zeros(most, np.int64),
+        counts=np.zeros((most, len(COUNTED_REASONS)), np.int32),
+        own=np.zeros(most, np.int64),
+        counted=np.zeros(most, np.int64),
+        first=np.zeros(nodes + 1, np.int64),
+    )
 
 
 def _question(snapshot: Snapshot, compiled: Compiled, wanted: Bools) -> Question:

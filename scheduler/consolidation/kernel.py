@@ -19,7 +19,7 @@ _codes: list[CodeType] = []
 
 def kernel[F: Callable[..., object]](function: F) -> F:
     """Compile a function that entry points call."""
-    _codes.append(function.__code__)  # type: ignore[attr-defined]
+    _codes.append(function.__code__)
     return cast(F, numba.njit(function))
 
 

@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# Elements of arrays have no type of their own for the checker; for the compiler they have.
 """Why a node stays, as kernels: try to place each of its pods, and count what is amiss for those without room.
 
 The order of the reasons is that of ``reasons.TARGET_REASONS``.

@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# Elements of arrays have no type of their own for the checker; for the compiler they have.
 """Room on a node, as kernels: does a pod fit, what changes when it comes or goes.
 
 The same rules as ``cluster.layout`` and ``cluster.feasibility``, on the tables of ``columns``.

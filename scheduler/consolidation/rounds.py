@@ -73,7 +73,7 @@ class Search:
         node = self.compiled.arena.node
         empty = members[self.compiled.empty_before[members] & (node[members, c.N_WORK] == 0)]
         _, first = np.unique(node[empty][:, [c.N_CLASS, c.N_ROOM, c.N_CPU, c.N_MEMORY]], axis=0, return_index=True)
-        return empty[np.sort(first)]
+        return np.asarray(empty[np.sort(first)])
 
     def _stopped(self, turn: int, group: int, groups: int) -> bool:
         a, params = self.compiled.arena, self.params
@@ -92,7 +92,7 @@ def drain_order(node: Longs, members: Longs) -> Longs:
     used = node[members, c.N_ROOM] * 1000 - node[members, c.N_MILLI]
     order = np.lexsort((members, used, node[members, c.N_WORK]))
     able = (node[members, c.N_DRAINABLE] == 1) & (node[members, c.N_WORK] > 0) & (node[members, c.N_PINNED] == 0)
-    return members[order[able[order]]]
+    return np.asarray(members[order[able[order]]])
 
 
 def switches(snapshot: Snapshot) -> Ints:
