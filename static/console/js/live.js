@@ -135,30 +135,38 @@ function connect() {
   clearTimeout(retryTimer);
   const url = new URL(document.body.dataset.liveUrl, location.href);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  socket = new WebSocket(url);
-  socket.addEventListener("open", () => {
-    asked.clear();
-    status.attempt = 0;
-    status.retryAt = 0;
-    status.state = "live";
-    status.lastAt ||= serverNow();
-    subscribe(allTopics());
-    draw();
+  const own = new WebSocket(url);
+  socket = own;
+  own.addEventListener("open", opened);
+  own.addEventListener("message", receive);
+  own.addEventListener("close", (event) => {
+    if (own === socket) closed(event.code);
   });
-  socket.addEventListener("message", receive);
-  socket.addEventListener("close", closed);
 }
 
-function closed(event) {
-  socket = null;
-  if (event.code === 4401 || event.code === 4403) {
-    status.state = event.code === 4401 ? "signed out" : "not allowed";
-    draw();
-    return;
-  }
-  status.state = "offline";
-  if (!document.hidden) retry();
+function opened() {
+  asked.clear();
+  status.attempt = 0;
+  status.retryAt = 0;
+  status.state = "live";
+  status.lastAt ||= serverNow();
+  subscribe(allTopics());
   draw();
+}
+
+function closed(code) {
+  socket = null;
+  status.state = { 4401: "signed out", 4403: "not allowed" }[code] ?? "offline";
+  if (status.state === "offline" && !document.hidden) retry();
+  draw();
+}
+
+/** The network is gone: say so at once instead of waiting for the socket to find out. */
+function lose() {
+  const lost = socket;
+  if (!lost) return;
+  closed(0);
+  lost.close();
 }
 
 function retry() {
@@ -251,6 +259,8 @@ export function startLive() {
   }
   document.addEventListener("click", act);
   document.addEventListener("visibilitychange", comeBack);
+  addEventListener("offline", lose);
+  addEventListener("online", comeBack);
   // A swapped partial may bring topics that nobody listened to before.
   document.addEventListener("htmx:after:swap", () => subscribe(allTopics()));
   setInterval(draw, 1000);
