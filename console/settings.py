@@ -225,10 +225,8 @@ NPM_ROOT = ROOT / "node_modules"
 NPM_FILES = {
     "htmx.org": ["dist/htmx.min.js"],
     "plotly.js-cartesian-dist-min": ["plotly-cartesian.min.js", "plotly.css"],
-    "@tabler/core": ["dist/css/tabler.min.css*", "dist/js/tabler.min.js*"],
-    "@tabler/icons-webfont": ["dist/tabler-icons.min.css*", "dist/fonts/tabler-icons.*"],
+    "@tabler/core": ["dist/css/tabler.min.css*"],
     "@fontsource-variable/inter": ["index.css", "files/*"],
-    "@github/hotkey": ["dist/*.js"],
 }
 STORAGES: dict[str, Any] = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},

@@ -32,9 +32,9 @@ class NpmFinder(BaseFinder):
 
     def find(self, path: str, find_all: bool = False, **_kwargs: Any) -> Any:
         found = self._locate(path)
-        if find_all:
-            return [found] if found else []
-        return found
+        if found is None:
+            return []  # Django's way to say none, also where one is asked for
+        return [found] if find_all else found
 
     def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, FileSystemStorage]]:
         for package, patterns in settings.NPM_FILES.items():
