@@ -141,9 +141,6 @@ def test_its_life(run: Run) -> None:
     run.send(signal.SIGKILL)
     _until(lambda: run.living() == {}, run.living)
 
-    run.start()
-    assert run.send(signal.SIGTERM) == 0
-    assert run.living() == {}
     assert run.once("reset").returncode == 0
     assert list(run.data.glob("*.sqlite3*")) == []
 
