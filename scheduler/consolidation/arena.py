@@ -48,8 +48,8 @@ def compile_arena(snapshot: Snapshot, scope: Bools) -> Compiled:
         rest=np.zeros(widest, np.int64),
         memory=np.zeros(widest, np.int64),
         touched=np.zeros(widest, np.int64),
-        shares=np.zeros(_most_pods(snapshot) + 1, np.int64),
-        log=np.zeros((int((pod[:, c.P_FIXED] == 0).sum()) + 1, c.LOG_COLUMNS), np.int64),
+        shares=np.zeros(int(snapshot.pod_live.sum()) + 1, np.int64),
+        log=np.zeros((int((pod[:, c.P_FIXED] == 0).sum()) + _fullest(snapshot) + 1, c.LOG_COLUMNS), np.int64),
         work=np.zeros(c.WORK_COLUMNS, np.int64),
     )
     _book_all(arena, snapshot)
@@ -166,10 +166,9 @@ def _listed(snapshot: Snapshot, pod: Longs) -> dict[str, Longs]:
     return {"listed_start": np.array(start, np.int64), "listed": np.array(entries or [0], np.int64)}
 
 
-def _most_pods(snapshot: Snapshot) -> int:
-    """Pods that one node could hold at once in any plan: all that share devices on the fullest, and some more."""
-    live = snapshot.pod_node[snapshot.pod_live]
-    return int(np.bincount(live).max(initial=0)) + len(live)
+def _fullest(snapshot: Snapshot) -> int:
+    """Live pods of the node that has most: what is tried and taken back for one node fits behind the log."""
+    return int(np.bincount(snapshot.pod_node[snapshot.pod_live]).max(initial=0))
 
 
 def _book_all(a: Arena, snapshot: Snapshot) -> None:

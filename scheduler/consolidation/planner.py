@@ -34,7 +34,7 @@ def consolidate(
     only_cluster(snapshot, None)
     compiled = compile_arena(snapshot, _scope(snapshot, params))
     upper = net_upper(snapshot, compiled)
-    search = Search(compiled, params, seed, switches(snapshot), progress, clock)
+    search = Search(compiled, params, seed, switches(snapshot), upper, progress, clock)
     search.run()
     draft = Draft(snapshot, compiled, params, seed, search.notes, upper)
     chains = search.chains()

@@ -4,15 +4,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
+from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import UNKNOWN, Ints, Longs, Snapshot
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import Compiled
+from scheduler.consolidation.moves import travel
 from scheduler.consolidation.params import Params, Progress, Report
 from scheduler.consolidation.partition import partition
 from scheduler.consolidation.search import drain_all
 
 CHECKS = 20_000  # candidates looked at for one node to drain, those that turn out bad at once included
+Doubles = NDArray[np.float64]
+ATTEMPTS = 16  # searches of a small cluster, each with another order of nodes; the best one counts
+SMALL = 500  # nodes
 NOBODY = np.zeros(0, np.int64)
 NO_LIMIT = np.iinfo(np.int64).max
 
@@ -25,6 +31,7 @@ class Search:
     params: Params
     seed: int
     asw: Ints  # [n] the switch of each node, UNKNOWN where nobody knows
+    upper: int  # bound on net emptied nodes: nothing is left to look for once it is reached
     report: Report | None = None
     clock: Callable[[], float] | None = None
     notes: list[str] = field(default_factory=list)
@@ -32,22 +39,53 @@ class Search:
 
     def run(self) -> None:
         """Fill the arena's log with moves that empty nodes."""
-        limit = self.params.max_moves
-        self.compiled.arena.work[c.W_LIMIT] = NO_LIMIT if limit is None else limit
+        a, limit = self.compiled.arena, self.params.max_moves
+        a.work[c.W_LIMIT] = NO_LIMIT if limit is None else limit
         self.started = self.clock() if self.clock else 0.0
+        opened = a.node[:, c.N_OPEN].copy()
+        best: tuple[tuple[int, int], Longs] | None = None
+        for attempt in range(ATTEMPTS if len(a.node) <= SMALL else 1):
+            self._attempt(attempt)
+            score = self._net(), -int(a.work[c.W_MOVES])
+            if best is None or score > best[0]:
+                best = score, a.log[: a.work[c.W_MOVES]].copy()
+            if self.notes or self._net() == self.upper:
+                break
+            self._clear(opened)
+        if best is not None:
+            self._clear(opened)
+            self._install(best[1])
+
+    def _attempt(self, attempt: int) -> None:
         for turn in range(self.params.rounds):
             groups = partition(self.asw, self.params.partition, self.seed, turn)
             for i, members in enumerate(groups):
-                if self._stopped(turn, i, len(groups)):
+                if self._stopped(self.params.rounds - 1 if attempt else turn, i, len(groups)):
                     return
-                self._solve(members, self._empties(members, turn))
+                spread = np.random.default_rng([self.seed, attempt, turn, i]).random(len(members)) * attempt / 4
+                self._solve(members, self._empties(members, turn), spread)
         self._sweep()
+
+    def _clear(self, opened: Longs) -> None:
+        """Take all moves back and open the nodes that were open."""
+        a = self.compiled.arena
+        travel(a, int(a.work[c.W_MOVES]), 0)
+        a.work[c.W_MOVES], a.work[c.W_CHAINS] = 0, 0
+        a.node[:, c.N_OPEN] = opened
+
+    def _install(self, log: Longs) -> None:
+        a = self.compiled.arena
+        a.log[: len(log)] = log
+        a.work[c.W_MOVES] = len(log)
+        a.work[c.W_CHAINS] = int(log[:, c.L_CHAIN].max(initial=-1)) + 1
+        travel(a, len(log), 1)
 
     def _sweep(self) -> None:
         """Nodes that move directly anywhere in the cluster, over the borders of partitions."""
         node = self.compiled.arena.node
         members = np.flatnonzero(node[:, c.N_OPEN] == 1)
-        drain_all(self.compiled.arena, drain_order(node, members), members, NOBODY, 0, NO_LIMIT)
+        order = drain_order(node, members, np.zeros(len(members)))
+        drain_all(self.compiled.arena, order, members, NOBODY, 0, NO_LIMIT)
 
     def chains(self) -> int:
         """Nodes drained so far."""
@@ -57,10 +95,10 @@ class Search:
         opened = self.compiled.empty_before & (self.compiled.arena.node[:, c.N_WORK] > 0)
         return self.chains() - int(opened.sum())
 
-    def _solve(self, members: Longs, empties: Longs) -> int:
+    def _solve(self, members: Longs, empties: Longs, spread: Doubles) -> int:
         """First what takes no room-making, then the rest: whoever moves directly costs one move."""
         a, depth = self.compiled.arena, self.params.depth
-        order = drain_order(a.node, members)
+        order = drain_order(a.node, members, spread)
         found = drain_all(a, order, members, NOBODY, 0, CHECKS)
         if depth or len(empties):
             found += drain_all(a, order, members, empties, depth, CHECKS)
@@ -87,10 +125,10 @@ class Search:
         return False
 
 
-def drain_order(node: Longs, members: Longs) -> Longs:
-    """Easiest first: fewest pods, then fewest GPUs to move, then the order of names."""
-    used = node[members, c.N_ROOM] * 1000 - node[members, c.N_MILLI]
-    order = np.lexsort((members, used, node[members, c.N_WORK]))
+def drain_order(node: Longs, members: Longs, spread: Doubles) -> Longs:
+    """Easiest first: fewest pods (plus ``spread`` [members]), then fewest GPUs to move, then the order of names."""
+    used = node[members, c.N_ROOM] * WHOLE_GPU_MILLI - node[members, c.N_MILLI]
+    order = np.lexsort((members, used, node[members, c.N_WORK] + spread))
     able = (node[members, c.N_DRAINABLE] == 1) & (node[members, c.N_WORK] > 0) & (node[members, c.N_PINNED] == 0)
     return np.asarray(members[order[able[order]]])
 
