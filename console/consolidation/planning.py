@@ -12,7 +12,13 @@ from console.plans.keeping import kept_alive
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan
 from scheduler.cluster.errors import InputError
+from scheduler.cluster.snapshot import Snapshot
 from scheduler.consolidation.planner import ParamError, Params, Progress, consolidate
+from scheduler.fragmentation.capacity import capacity_of
+from scheduler.fragmentation.shapes import fits, places
+from scheduler.plan.outcome import moved
+from scheduler.plan.plan import Plan as Answer
+from scheduler.plan.resolve import resolve
 
 log = structlog.get_logger(__name__)
 REPORT_EVERY_S = 0.5
@@ -45,7 +51,19 @@ def _compute(plan: Plan, worker: str) -> None:
     params = Params(models=tuple(plan.models_in_scope), **plan.params)
     answer = consolidate(now.snapshot, params, seed=plan.seed, progress=reporter)
     reach(Milestone.PLAN_COMPUTED)
-    plans.propose(plan.pk, worker, answer, now.snapshot, revision=now.revision, digest=now.digest)
+    then = what_fits(now.snapshot, answer)
+    plans.propose(plan.pk, worker, answer, now.snapshot, revision=now.revision, digest=now.digest, fits=then)
+
+
+def what_fits(snapshot: Snapshot, answer: Answer) -> list[dict[str, Any]]:
+    """Jobs that find room at once, by size and level, now and after the plan; None: larger than any such place."""
+    rows = resolve(answer, snapshot)
+    after = moved(snapshot, dict(zip(rows.pod, rows.target, strict=True)))
+    now, then = (fits(places(capacity_of(one))) for one in (snapshot, after))
+    return [
+        {"gpus": one.gpus, "level": one.level, "now": one.count, "then": other.count}
+        for one, other in zip(now, then, strict=True)
+    ]
 
 
 def _fail(plan_id: int, worker: str, reason: str) -> None:

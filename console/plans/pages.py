@@ -53,6 +53,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "tenants": [row["tenant"] or "unassigned" for row in plan.impact],
         "changes": plan.changes[:12],
         "hidden_changes": max(0, len(plan.changes) - 12),
+        "fits": fits_rows(plan.headline),
         "curve": charts.curve(plan.curve, plan.headline),
         "can_request": request.user.has_perm("plans.request_plan"),
         "box_version": _version(plan, box, waves),
@@ -106,6 +107,15 @@ def tile_words(plan: Any, doubled: int | None) -> dict[str, Any]:
         "map_mark": f"rev {number(plan.base_revision)}",
         "ramp": charts.ramp(),
     }
+
+
+def fits_rows(headline: dict[str, Any]) -> dict[str, Any] | None:
+    """Whole-node sizes at the closest level above the node, or in the cluster where no such level is known."""
+    rows = headline.get("fits", [])
+    levels = [row["level"] for row in rows if row["level"] not in ("host", "cluster")]
+    level = levels[0] if levels else "cluster"
+    found = [row for row in rows if row["level"] == level and 8 <= row["gpus"] <= 256]
+    return {"level": level, "rows": found} if found else None
 
 
 def _version(plan: Any, box: Any, waves: list[Any]) -> str:

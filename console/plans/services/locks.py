@@ -10,6 +10,7 @@ from console.plans.models import NodeLock, Plan, Step
 from console.plans.services.transition import Conflict
 
 LOCK_FOR = timedelta(minutes=30)
+RENEW_AFTER = timedelta(minutes=1)
 _IN_CLAUSE = 500  # SQLite allows a limited number of parameters
 
 
@@ -43,7 +44,9 @@ def touched(plan: Plan) -> list[str]:
 
 
 def extend(plan: Plan) -> None:
-    NodeLock.objects.filter(plan=plan).update(expires_at=timezone.now() + LOCK_FOR)
+    """Renew the locks of a run, at most once a minute: a run beats after every move."""
+    until = timezone.now() + LOCK_FOR
+    NodeLock.objects.filter(plan=plan, expires_at__lt=until - RENEW_AFTER).update(expires_at=until)
 
 
 def release(plan: Plan) -> None:

@@ -102,8 +102,19 @@ def report_progress(plan_id: int, worker: str, progress: dict[str, Any]) -> bool
     return not plan.stop_requested
 
 
-def propose(plan_id: int, worker: str, answer: core.Plan, snapshot: Snapshot, *, revision: int, digest: str) -> Plan:
+def propose(
+    plan_id: int,
+    worker: str,
+    answer: core.Plan,
+    snapshot: Snapshot,
+    *,
+    revision: int,
+    digest: str,
+    fits: list[dict[str, Any]] | None = None,
+) -> Plan:
     """Judge, store and announce the planner's answer.  ``digest`` is that of the whole snapshot the plan rests on.
+
+    ``fits`` says which jobs find room now and then; only planners can tell, a shortened plan does not.
 
     Raises ``Conflict`` if the plan was cancelled meanwhile or another worker took it over: then nothing is stored.
     """
@@ -113,6 +124,7 @@ def propose(plan_id: int, worker: str, answer: core.Plan, snapshot: Snapshot, *,
         return fail_plan(plan_id, f"The judge refuses the planner's answer: {first.detail or first.kind}.", worker)
     now = timezone.now()
     facts = answers.facts(answer, snapshot)
+    facts["headline"]["fits"] = fits or []
     with transaction.atomic():
         plan = change(
             plan_id,

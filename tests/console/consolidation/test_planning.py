@@ -169,3 +169,11 @@ def test_a_lost_planner_is_found_and_given_up_after_three_times(monkeypatch: pyt
     assert sent == [plan.pk] * proposals.MAX_ATTEMPTS
     assert services.begin_planning(plan.pk, "the last") is None
     assert Plan.objects.get(pk=plan.pk).state == State.FAILED
+
+
+def test_what_fits_now_and_then() -> None:
+    snapshot = two_nodes().snapshot()
+    answer = core_plan(snapshot, (move("a", "n1", "n2"),))
+    rows = {(row["gpus"], row["level"]): (row["now"], row["then"]) for row in planning.what_fits(snapshot, answer)}
+    assert rows[8, "host"] == (0, 1)
+    assert rows[2, "host"] == (4, 4)
