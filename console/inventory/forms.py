@@ -16,6 +16,11 @@ class LoadForm(forms.Form):
     name = forms.CharField(max_length=100, label="Name of the source")
     behaviour = forms.ChoiceField(choices=Behaviour.choices, initial=Behaviour.FILE, label="What it becomes")
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs["class"] = "sl-input"
+
     def params(self) -> dict[str, Any]:
         """Everything but the name and the files."""
         return {key: value for key, value in self.cleaned_data.items() if key not in ("name", *self.roles)}
