@@ -20,7 +20,7 @@ _codes: list[CodeType] = []
 def kernel[F: Callable[..., object]](function: F) -> F:
     """Compile a function that entry points call."""
     _codes.append(function.__code__)
-    return cast(F, numba.njit(function))
+    return cast(F, numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
 def entry[F: Callable[..., object]](function: F) -> F:

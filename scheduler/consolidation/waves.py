@@ -180,7 +180,8 @@ def schedule(a: Arena, moves: int, allowed: Allowance) -> Schedule:
     arrivals, departures = (np.bincount(log[:, column], minlength=len(a.node)) for column in (L_TARGET, L_SOURCE))
     wave, first, number = np.full(moves, LATE), np.zeros(moves, np.int64), np.zeros(moves, np.int64)
     after = np.zeros(int((arrivals * departures).sum()) + moves + 1, np.int64)
-    copy = a._replace(pod=np.concatenate([a.pod, a.pod[log[:, L_POD]]]), node=a.node.copy(), slices=a.slices.copy())
+    rows = np.concatenate([np.arange(len(a.pod)), log[:, L_POD]])
+    copy = a._replace(pod=a.pod.take(rows, axis=0), node=a.node.copy(), slices=a.slices.copy())
     out = wave, first, number, after, np.zeros(1, np.int64)
     assign(copy, row_of[log[:, L_PARENT]], (allowed.left, allowed.start, allowed.entries), out)
     lists = [after[f : f + n].tolist() for f, n in zip(first.tolist(), number.tolist(), strict=True)]
