@@ -90,7 +90,7 @@ class MoveList(generics.ListAPIView[Any]):
 
 
 class KeptList(generics.ListAPIView[Any]):
-    """The slack nodes that a plan leaves as they are, with every blocker."""
+    """The nodes that a plan leaves as they are, with every blocker."""
 
     permission = "plans.view_plan"
     permission_classes = (NeedsPermission,)

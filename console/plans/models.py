@@ -156,7 +156,7 @@ class Step(models.Model):
 
 
 class KeptNode(models.Model):
-    """A slack node that the plan leaves as it is, and why."""
+    """A node that the plan leaves as it is, and why."""
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="kept")
     position = models.PositiveIntegerField()

@@ -38,7 +38,7 @@ def why_nothing(answer: core.Plan) -> str:
     reasons = [kept.reason for kept in answer.kept]
     most = max(sorted(set(reasons)), key=reasons.count)
     return (
-        f"No move is worth making: {len(reasons):,} slack nodes stay, "
+        f"No move is worth making: {len(reasons):,} nodes stay, "
         f"{reasons.count(most):,} of them first for the reason {most.replace('_', ' ')}."
     )
 

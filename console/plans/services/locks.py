@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from console.plans.models import NodeLock, Plan, Step
 from console.plans.services.transition import Conflict
+from console.ui.figures import duration
 
 LOCK_FOR = timedelta(minutes=30)
 RENEW_AFTER = timedelta(minutes=1)
@@ -58,9 +59,9 @@ def _in_the_way(plan: Plan, nodes: list[str], now: datetime) -> tuple[str]:
     for start in range(0, len(nodes), _IN_CLAUSE):
         lock = held.filter(node__in=nodes[start : start + _IN_CLAUSE]).exclude(plan=plan).order_by("node").first()
         if lock is not None:
-            age = int((now - lock.since).total_seconds())
+            age = duration((now - lock.since).total_seconds())
             return (
                 f"Node {lock.node} is locked by plan {lock.plan_id} of {lock.owner.get_username()} "
-                f"since {age} s, until {lock.expires_at:%H:%M:%S} UTC. Start again when that plan has ended.",
+                f"for {age}, until {lock.expires_at:%H:%M:%S} UTC. Start again when that plan has ended.",
             )
     return ("A lock on one of the nodes has just gone. Start again.",)

@@ -15,6 +15,7 @@ const SMALL_CELL = 4;
 const SIDE = 54;
 const HEAD_PX = 20;
 const LETTER_PX = 6.4;
+const LABEL_PX = 8;
 const MEASURES = {
   free: "Free GPUs of the node, fixed scale, none",
   slack: "Slack: free GPUs of nodes that are neither empty nor full, none",
@@ -152,7 +153,7 @@ class PlanMap {
     return {
       type: "scatter", mode: "text", hoverinfo: "skip", cliponaxis: false, textposition: "middle right",
       x: found.map((label) => label.x - 0.5),
-      y: found.map((label) => label.y + down),
+      y: found.map((label) => label.top - 0.5 - LABEL_PX / this.cell() + down),
       text: found.map((label) => plain(label.words)),
       textfont: { size: 11, color: token("muted") },
     };

@@ -52,7 +52,7 @@ def test_nothing_to_do_says_why_and_keeps_the_reasons() -> None:
     made = world().nodes("n1", "n2").pod("a", "n1", 6, locked=True).pod("b", "n2", 5, locked=True)
     plan = _computed(requested(scene(made).source))
     assert plan.state == State.NOTHING_TO_DO
-    assert "2 slack nodes stay" in plan.reason
+    assert "2 nodes stay" in plan.reason
     assert KeptNode.objects.filter(plan=plan, reason="locked").count() == 2
 
 
