@@ -149,9 +149,10 @@ def lay_out(a: Arena, t: int, extra: int) -> int:
     a.memory[:devices] = a.node[t, N_DEVICE_MEMORY]
     a.touched[:devices] = 0
     whole, queued, room = 0, 0, a.node[t, N_ROOM]
-    p = a.node[t, N_FIRST] if extra == NONE else extra
+    arrives = extra != NONE
+    p = extra if arrives else a.node[t, N_FIRST]
     while p != NONE:
-        if p != extra and a.pod[p, P_LISTED] != NONE and a.pod[p, P_MOVED] == 0:
+        if not arrives and a.pod[p, P_LISTED] != NONE and a.pod[p, P_MOVED] == 0:
             opened = bind_listed(a, p, t)
             if opened == NONE:
                 return NONE
@@ -160,7 +161,8 @@ def lay_out(a: Arena, t: int, extra: int) -> int:
             whole += a.pod[p, P_GPUS]
         elif a.pod[p, P_GPUS] > 0:
             queued = queue_share(a, p, queued)
-        p = a.node[t, N_FIRST] if p == extra else a.pod[p, P_NEXT]
+        p = a.node[t, N_FIRST] if arrives else a.pod[p, P_NEXT]
+        arrives = False
     room -= whole
     if room < 0 or (whole > 0 and open_whole(a, t, whole) > 0):
         return NONE
