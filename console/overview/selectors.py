@@ -19,6 +19,7 @@ from console.ui.figures import duration, number, plural
 
 MOST_OPTIONS = 300
 MOST_DECISIONS = 8
+CHOICES_KEPT_S = 300
 STANDBY_STEP = timedelta(minutes=10)
 IN_USE = ("unhealthy", "allocated_hp", "allocated_lp", "standby", "fractional")
 CAUSE_OF_MEASURE = {
@@ -161,7 +162,7 @@ def board(viewer: Any, view: FleetView) -> Board:
 
 def filters(viewer: Any, view: FleetView) -> list[Filter]:
     """The bar, with what this person may choose from."""
-    found = inventory.filter_choices(viewer)
+    found = _choices(viewer)
     unlabelled = Choice(UNLABELLED, "no ASW label")
     return [
         _filter("cluster", "Cluster", view.cluster, found.clusters, always=True),
@@ -170,6 +171,24 @@ def filters(viewer: Any, view: FleetView) -> list[Filter]:
         _filter("tenant", "Tenant", view.tenant, found.tenants),
         Filter("health", "Health", view.health, "All", [Choice(*pair) for pair in found.health], always=False),
     ]
+
+
+_known: dict[tuple[str, int], Any] = {}
+
+
+def _choices(viewer: Any) -> Any:
+    """What can be chosen. Reading it means unpacking the newest snapshot, so for people who see the whole fleet it is
+    kept for five minutes or until nodes come or go; a tenant that is new meanwhile can be named in the address."""
+    layout = inventory.fleet_layout(viewer)
+    if layout is None or layout.layout is None:
+        return inventory.filter_choices(viewer)
+    key = (layout.layout, int(timezone.now().timestamp()) // CHOICES_KEPT_S)
+    found = _known.get(key)
+    if found is None:
+        found = inventory.filter_choices(viewer)
+        _known.clear()
+        _known[key] = found
+    return found
 
 
 def _filter(
