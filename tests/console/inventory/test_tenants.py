@@ -1,7 +1,6 @@
 """Case C30: a tenant's person sees its own pods and no trace of anybody else's."""
 
 import re
-
 from typing import Any
 
 import pytest
