@@ -64,7 +64,7 @@ test-published: install
 	$(PYTEST) tests/published $(ARGS)
 
 bench: install
-	$(PY) -m benchmarks $(ARGS)
+	@for file in $(wildcard benchmarks/[!_]*.py); do echo "== $$file"; $(PY) $$file $(ARGS) || exit 1; done
 
 lint: .venv/.installed
 	.venv/bin/ruff check .
