@@ -313,7 +313,12 @@ LOGGING: dict[str, Any] = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
-    "loggers": {"axes": {"level": "WARNING"}, "celery.app.trace": {"level": "WARNING"}},
+    # A tick that expired while workers were busy is no news; a task that failed is.
+    "loggers": {
+        "axes": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},
+        "django_structlog.celery.receivers": {"level": "ERROR"},
+    },
 }
 structlog.configure(
     processors=[
