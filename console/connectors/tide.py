@@ -41,15 +41,15 @@ class Tide(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     nodes_per_minute: float = 0.01
-    stray: float = 0.04
+    stray: float = 0.03
     fail: float = 0.02
     startup_s: tuple[int, int] = (1, 4)
     repair_s: tuple[int, int] = (60, 240)
     lock_s: tuple[int, int] = (120, 900)
     trouble: float = 0.02  # share of changes that are a node going down
-    locks: float = 0.10
+    locks: float = 0.06
     sleep: float = 0.14
-    asleep_at_midnight: float = 0.06  # share of HP pods asleep at the peak of the day's curve
+    asleep_at_midnight: float = 0.08  # share of HP pods asleep at the peak of the day's curve
 
 
 QUIET = Tide(nodes_per_minute=0.0, fail=0.0, startup_s=(0, 0))
@@ -151,8 +151,9 @@ def _sleep_or_wake(moment: _Moment, hour: float) -> None:
 
 
 def _wake(moment: _Moment) -> None:
-    """A waking pod takes back what it lent: its borrowers end first."""
-    pod = moment.world.pods[moment.chance.choice(list(moment.world.asleep))]
+    """A waking pod takes back what it lent: its borrowers end first.  Those who lend to nobody wake first."""
+    drawn = [moment.world.pods[moment.chance.choice(list(moment.world.asleep))] for _ in range(TRIES)]
+    pod = min(drawn, key=lambda sleeper: len(moment.world.borrowers(sleeper)))
     ends = [Ended(pod=identity(borrower)) for borrower in moment.world.borrowers(pod)]
     moment.do(*ends, PodSet(pod=identity(pod), fields={"standby": False, "standby_until_s": None}))
 
