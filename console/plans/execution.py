@@ -65,6 +65,10 @@ def run(plan_id: int, *, wait: Callable[[float], None] = time.sleep) -> None:
             stepping.release_lease(plan_id, worker)
     except (ConnectorError, InputError) as error:
         _halt(stepping.beat(plan_id, worker), worker, f"Nothing is moved on old data: {error}")
+    except Exception as error:
+        # A fault of ours: a person must look before anything else moves.
+        _halt(stepping.beat(plan_id, worker), worker, f"The executor failed: {type(error).__name__}: {error}")
+        raise
 
 
 def _turn(held: Run) -> bool:

@@ -336,3 +336,18 @@ def test_old_sources_are_no_grounds_for_a_resume() -> None:
     with pytest.raises(services.Conflict, match="old data"):
         services.resume_plan(operator(), plan.pk)
     assert one.source.pk == plan.source_id
+
+
+def test_a_fault_of_the_executor_halts_and_is_not_tried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, plan = _two()
+    started(plan)
+
+    def broken(*_arguments: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(execution, "_move", broken)
+    with pytest.raises(RuntimeError):
+        ran(plan)
+    halted = Plan.objects.get(pk=plan.pk)
+    assert (halted.state, halted.worker) == (State.HALTED, "")
+    assert "RuntimeError: a bug" in halted.reason
