@@ -289,6 +289,7 @@ export class NodeMap {
 
   chooseMeasure(measure) {
     this.measure = measure;
+    this.root.dataset.measure = measure;
     this.held = null;
     this.showMeasure();
     this.pull(this.revision ?? this.root.dataset.revision, this.digest);
