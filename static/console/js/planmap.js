@@ -163,7 +163,7 @@ class PlanMap {
   words(label) {
     const model = label.model || "no model";
     const tail = label.continued ? `${model} …` : `${model} ${label.nodes.toLocaleString("en-US")}`;
-    const room = (label.columns + 1) * this.cell();
+    const room = label.columns * this.cell() + 4;
     return [tail, model].find((text) => text.length * LETTER_PX <= room) ?? "";
   }
 
