@@ -16,7 +16,10 @@ class Arrived(msgspec.Struct, frozen=True, tag="arrived"):
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended"):
+    """``moved``: it goes on elsewhere, so nobody comes to take its place."""
+
     pod: Identity
+    moved: bool = False
 
 
 class PodSet(msgspec.Struct, frozen=True, tag="pod"):

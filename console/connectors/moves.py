@@ -103,7 +103,7 @@ def _finish(row: SimulatedCluster, world: World, tide: Tide, known: SimulatedOpe
         return Outcome("failed", trouble), _take_back(operation, old, copy)
     assert old is not None and copy is not None
     moved = replace(copy, name=old.name, phase="Running")
-    ends: list[Change] = [Ended(pod=identity(copy)), Ended(pod=identity(old))]
+    ends: list[Change] = [Ended(pod=identity(copy), moved=True), Ended(pod=identity(old), moved=True)]
     return Outcome("succeeded", f"{operation.pod} runs on {operation.target}"), [*ends, Arrived(pod=moved)]
 
 
@@ -124,7 +124,7 @@ def _copy_trouble(
 
 
 def _take_back(move: Migrate, old: PodRecord | None, copy: PodRecord | None) -> list[Change]:
-    changes: list[Change] = [Ended(pod=identity(copy))] if copy is not None else []
+    changes: list[Change] = [Ended(pod=identity(copy), moved=True)] if copy is not None else []
     if old is not None and move.mode == "restart":
         changes.append(PodSet(pod=identity(old), fields={"terminating": False, "deleted_at_s": None}))
     return changes

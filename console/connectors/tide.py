@@ -151,9 +151,9 @@ def _sleep_or_wake(moment: _Moment, hour: float) -> None:
 
 
 def _wake(moment: _Moment) -> None:
-    """A waking pod takes back what it lent: its borrowers end first.  Those who lend to nobody wake first."""
+    """A waking pod takes back what it lent: its borrowers end first.  Who lends to nobody and is locked wakes first."""
     drawn = [moment.world.pods[moment.chance.choice(list(moment.world.asleep))] for _ in range(TRIES)]
-    pod = min(drawn, key=lambda sleeper: len(moment.world.borrowers(sleeper)))
+    pod = min(drawn, key=lambda sleeper: (len(moment.world.borrowers(sleeper)), not sleeper.locked))
     ends = [Ended(pod=identity(borrower)) for borrower in moment.world.borrowers(pod)]
     moment.do(*ends, PodSet(pod=identity(pod), fields={"standby": False, "standby_until_s": None}))
 
@@ -165,9 +165,14 @@ def _end_one(moment: _Moment) -> None:
     moment.do(Ended(pod=identity(pod)))
     if moment.world.pending and moment.chance.random() < 0.8:
         waiting = moment.world.pods[moment.chance.choice(list(moment.world.pending))]
-        if pod.node is not None and shortage(moment.world, (pod.cluster, pod.node), waiting) is None:
+        if _no_larger(waiting, pod) and shortage(moment.world, (pod.cluster, pod.node or ""), waiting) is None:
             start: Fields = {"node": pod.node, "phase": "Running", "started_s": moment.second}
             moment.do(PodSet(pod=identity(waiting), fields=start))
+
+
+def _no_larger(pod: PodRecord, than: PodRecord) -> bool:
+    gpus = pod.gpus * pod.gpu_milli <= than.gpus * than.gpu_milli
+    return gpus and pod.cpu_milli <= than.cpu_milli and pod.memory_mib <= than.memory_mib
 
 
 def _arrive(moment: _Moment) -> None:

@@ -39,7 +39,7 @@ class World:
     pending: dict[Identity, None] = field(default_factory=dict)
     agenda: Agenda = field(default_factory=list)
     order: list[Identity] = field(default_factory=list)  # nodes, to draw from
-    ended: deque[PodRecord] = field(default_factory=lambda: deque(maxlen=32))  # bound pods that ended last
+    ended: deque[PodRecord] = field(default_factory=lambda: deque(maxlen=32))  # whose places nobody has taken since
 
     def apply(self, changes: list[Change]) -> None:
         for change in changes:
@@ -65,8 +65,8 @@ class World:
         match change:
             case Arrived(pod):
                 self._put(pod)
-            case Ended(pod=key):
-                self._drop(key)
+            case Ended(pod=key, moved=moved):
+                self._drop(key, moved)
             case PodSet(pod=key, fields=fields) if key in self.pods:
                 self._change_pod(key, fields)
             case NodeSet(node=key, fields=fields) if key in self.nodes:
@@ -95,12 +95,12 @@ class World:
         self.pods[key] = pod
         self._link(pod)
 
-    def _drop(self, key: Identity) -> None:
+    def _drop(self, key: Identity, moved: bool) -> None:
         pod = self.pods.pop(key, None)
         if pod is None:
             return
         self._unlink(pod)
-        if pod.node is not None and (pod.cluster, pod.node) in self.nodes:
+        if not moved and pod.node is not None and (pod.cluster, pod.node) in self.nodes:
             self.ended.append(pod)
 
     def _link(self, pod: PodRecord) -> None:
@@ -109,6 +109,9 @@ class World:
             self.pending[key] = None
         elif (pod.cluster, pod.node) in self.nodes and pod.phase not in FINISHED_PHASES:
             self.resident.setdefault((pod.cluster, pod.node), {})[key] = None
+            left = next((gone for gone in self.ended if (gone.cluster, gone.node) == (pod.cluster, pod.node)), None)
+            if left is not None:
+                self.ended.remove(left)
             if pod.standby:
                 self.asleep[key] = None
 

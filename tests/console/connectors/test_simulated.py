@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from msgspec import to_builtins
 
 from console.connectors import simulated
 from console.connectors.models import JournalRow, SimulatedCluster, StoredDocument
@@ -128,3 +129,14 @@ def test_the_demo_tide_changes_about_one_node_in_a_hundred_a_minute() -> None:
     assert 600 * 30 * 0.004 < changes < 600 * 30 * 0.03
     pods = len(cluster.observe().pods)
     assert abs(pods - len(document.pods)) < 0.05 * len(document.pods)
+
+
+def test_nobody_comes_to_take_the_place_of_a_pod_that_was_moved() -> None:
+    clock = HandClock()
+    cluster = live_cluster(world().nodes("n1", "n2").pod("a", "n1", gpus=2), clock)
+    for _ in range(2):
+        cluster.execute(move("jobs/a", "n1", "n2"), "k")
+    busy = Tide(nodes_per_minute=60.0, trouble=0.0, locks=0.0, sleep=0.0, stray=0.0)
+    SimulatedCluster.objects.update(tide={**to_builtins(busy)})
+    clock.forward(30)
+    assert "n1" not in places(cluster).values()
