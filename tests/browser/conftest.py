@@ -128,9 +128,10 @@ def signed_in(
     """`signed_in("operator", path="/", width=1440, theme="light")`: a page of that person. Complaints fail the test."""
 
     def opened(name: str, *, path: str = "/", width: int = 1440, theme: str = "light") -> Page:
-        wanted = "dark" if theme == "dark" else "light"
         context = browser.new_context(
-            base_url=console_url, viewport={"width": width, "height": 900}, color_scheme=wanted
+            base_url=console_url,
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if theme == "dark" else "light",
         )
         contexts.append(context)
         page = context.new_page()
