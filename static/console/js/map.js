@@ -193,6 +193,8 @@ export class NodeMap {
     const rows = Array.from({ length: height }, (_, y) => this.z.subarray(y * width, (y + 1) * width));
     const frame = { visible: false, fixedrange: true };
     return {
+      // Pointing is ours: Plotly's drag layer would swallow clicks.
+      config: { staticPlot: true, responsive: false },
       data: [this.heat(rows), this.dashes(), this.marks(), ...this.labels()],
       layout: layout({
         margin: { l: 0, r: 0, t: 0, b: 0 },
