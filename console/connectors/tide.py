@@ -152,8 +152,8 @@ def _sleep_or_wake(moment: _Moment, hour: float) -> None:
 
 def _wake(moment: _Moment) -> None:
     """A waking pod takes back what it lent: its borrowers end first.  Who lends to nobody and is locked wakes first."""
-    drawn = [moment.world.pods[moment.chance.choice(list(moment.world.asleep))] for _ in range(TRIES)]
-    pod = min(drawn, key=lambda sleeper: (len(moment.world.borrowers(sleeper)), not sleeper.locked))
+    drawn = [moment.world.pods[moment.chance.choice(list(moment.world.asleep))] for _ in range(2 * TRIES)]
+    pod = min(drawn, key=lambda sleeper: bool(moment.world.borrowers(sleeper)) + (not sleeper.locked))
     ends = [Ended(pod=identity(borrower)) for borrower in moment.world.borrowers(pod)]
     moment.do(*ends, PodSet(pod=identity(pod), fields={"standby": False, "standby_until_s": None}))
 
