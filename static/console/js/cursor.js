@@ -60,7 +60,7 @@ export class MapCursor {
     if (!field) return -1;
     const box = this.stage.getBoundingClientRect();
     const x = Math.floor((event.clientX - box.left) / (box.width / field.width));
-    const y = Math.floor((event.clientY - box.top) / (box.height / field.height));
+    const y = Math.floor((event.clientY - box.top) / field.cell);
     if (x < 0 || y < 0 || x >= field.width || y >= field.height) return -1;
     return field.at[y * field.width + x];
   }

@@ -142,6 +142,7 @@ export class NodeMap {
       if (this.field.height * cell <= TALLEST_PX) break;
     }
     this.z = new Float32Array(this.field.width * this.field.height).fill(NaN);
+    this.stage.style.minHeight = "0"; // it only held the place until now
     this.stage.style.height = `${this.field.height * this.field.cell}px`;
     this.stage.style.setProperty("--sl-cell", `${this.field.cell}px`);
   }
