@@ -31,3 +31,9 @@ class Entry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.target_kind} {self.target_id} by {self.actor}"
+
+    @property
+    def facts(self) -> str:
+        """The detail in one line: which pod from where to where, which numbers; nested facts stay in CSV and API."""
+        plain = ((word, value) for word, value in self.detail.items() if isinstance(value, str | int) and word != "uid")
+        return ", ".join(f"{word} {value}" for word, value in plain)

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from console.inventory import selectors
 from console.inventory.addresses import node_address, pod_address
 from console.inventory.selectors import Filters
-from console.ui.shell import Entry, Hit, register_entry, register_hits
+from console.ui.shell import Entry, Hit, Mark, register_entry, register_hits, register_marks
 
 LEAST = 2  # letters before names are searched
 
@@ -19,6 +19,14 @@ def register() -> None:
     register_entry(Entry("pods", "Pods", "inventory:pods", "box", order=14, permission=own))
     register_entry(Entry("sources", "Sources", "inventory:sources", "database", order=70, permission=fleet))
     register_hits("nodes and pods", hits)
+    register_marks("simulated", marks)
+
+
+def marks(request: HttpRequest) -> list[Mark]:
+    """A simulated cluster says so on every page: nobody may take its moves for real ones."""
+    names = selectors.simulated_sources()
+    title = f"{', '.join(names)}: a simulated cluster. Nothing that moves there is real."
+    return [Mark("Simulated", title)] if names else []
 
 
 def hits(request: HttpRequest, words: str, limit: int) -> list[Hit]:

@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import condition, require_http_methods, require_POST, require_safe
 
+from console.inventory.selectors import filter_choices
 from console.plans import charts, selectors, services, tables
 from console.plans.filters import KeptFilter, MoveFilter, PlanFilter
 from console.plans.forms import CutForm, FreezeForm, ReasonForm
@@ -214,6 +215,7 @@ def freeze_list(request: HttpRequest) -> HttpResponse:
         "active": selectors.active_freezes(),
         "page": tables.page_of(selectors.freezes(request.user), request.GET.get("page")),
         "may_set": request.user.has_perm("plans.set_freeze"),
+        "known": filter_choices(request.user),
     }
     return render(request, "plans/freezes.html", context, status=status)
 

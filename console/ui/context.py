@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
-from console.ui.shell import SHELL, Banner, Entry, Tool, allowed_entries
+from console.ui.shell import SHELL, Banner, Entry, Mark, Tool, allowed_entries
 
 BOTTOM_ENTRIES = 4
 
@@ -35,15 +35,20 @@ def _banners(request: HttpRequest) -> list[Banner]:
     return [banner for source in SHELL.banners.values() for banner in source(request)]
 
 
+def _marks(request: HttpRequest) -> list[Mark]:
+    return [mark for source in SHELL.marks.values() for mark in source(request)]
+
+
 def page(request: HttpRequest) -> dict[str, Any]:
     """Everything is lazy: a partial that draws no frame asks for none of it."""
     signed_in = getattr(request, "user", None) is not None and request.user.is_authenticated
-    shell: dict[str, Any] = {"navigation": [], "tools": [], "banners": []}
+    shell: dict[str, Any] = {"navigation": [], "tools": [], "banners": [], "marks": []}
     if signed_in:
         shell = {
             "navigation": SimpleLazyObject(lambda: _navigation(request)),
             "tools": SimpleLazyObject(lambda: _tools(request)),
             "banners": SimpleLazyObject(lambda: _banners(request)),
+            "marks": SimpleLazyObject(lambda: _marks(request)),
         }
     return {
         "shell": shell,

@@ -45,6 +45,14 @@ class Banner:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A word beside the brand on every page, for what must never be forgotten."""
+
+    label: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One answer of the command palette."""
 
@@ -57,6 +65,7 @@ class Hit:
 
 type Tools = Callable[[HttpRequest], Iterable[Tool]]
 type Banners = Callable[[HttpRequest], Iterable[Banner]]
+type Marks = Callable[[HttpRequest], Iterable[Mark]]
 type Hits = Callable[[HttpRequest, str, int], Iterable[Hit]]
 
 
@@ -67,6 +76,7 @@ class Shell:
     entries: dict[str, Entry] = field(default_factory=dict)
     tools: dict[str, Tools] = field(default_factory=dict)
     banners: dict[str, Banners] = field(default_factory=dict)
+    marks: dict[str, Marks] = field(default_factory=dict)
     hits: dict[str, Hits] = field(default_factory=dict)
 
 
@@ -83,6 +93,10 @@ def register_tools(name: str, source: Tools) -> None:
 
 def register_banners(name: str, source: Banners) -> None:
     SHELL.banners[name] = source
+
+
+def register_marks(name: str, source: Marks) -> None:
+    SHELL.marks[name] = source
 
 
 def register_hits(name: str, source: Hits) -> None:

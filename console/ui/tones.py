@@ -43,30 +43,48 @@ STATES: dict[str, Look] = {
     "locked": Look("warn", "lock", "locked"),
 }
 
-REASON_ICONS: dict[str, str] = {
-    "locked": "lock",
-    "cpu": "cpu",
-    "memory": "cpu-2",
-    "gpus": "square-half",
-    "gpu_share": "square-half",
-    "gpu_memory": "cpu-2",
-    "mig": "layout-grid",
-    "pdb": "shield",
-    "disruption_budget": "shield",
-    "affinity": "magnet",
-    "anti_affinity": "magnet-off",
-    "gang": "users-group",
-    "topology": "topology-star",
-    "taint": "flag",
-    "selector": "tag",
-    "only_node": "pin",
-    "zone": "map-pin",
-    "model": "cpu",
-    "max_pods": "stack-2",
-    "host_port": "plug",
-    "cordoned": "barrier-block",
-    "not_ready": "plug-off",
-    "cluster": "server",
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A closed word of the core as people read it."""
+
+    icon: str
+    label: str
+
+
+REASONS: dict[str, Reason] = {
+    "locked": Reason("lock", "Locked pod"),
+    "budget": Reason("shield", "Disruption budget used up"),
+    "move_never": Reason("hand-stop", "Owner forbids moves"),
+    "terminating": Reason("hourglass", "Pod is terminating"),
+    "lender": Reason("moon", "Sleeping pod lends its GPUs"),
+    "gang": Reason("users-group", "Gang would fall below its minimum"),
+    "agent": Reason("server", "Node agent"),
+    "topology": Reason("topology-star", "Topology required"),
+    "gpus": Reason("square-half", "No target with free GPUs"),
+    "gpu_share": Reason("square-half", "No device with enough left"),
+    "gpu_memory": Reason("cpu-2", "Device memory too small"),
+    "mig": Reason("layout-grid", "No free MIG slice"),
+    "cpu": Reason("cpu", "Target short of CPU"),
+    "memory": Reason("cpu-2", "Target short of memory"),
+    "model": Reason("cpu", "Other GPU model"),
+    "selector": Reason("tag", "Node selector"),
+    "taint": Reason("flag", "Taint not tolerated"),
+    "zone": Reason("map-pin", "Volume in another zone"),
+    "only_node": Reason("pin", "Pinned to this node"),
+    "max_pods": Reason("stack-2", "Pod limit of target"),
+    "host_port": Reason("plug", "Host port in use"),
+    "affinity": Reason("magnet", "Pod affinity"),
+    "anti_affinity": Reason("magnet-off", "Pod anti-affinity"),
+    "cordoned": Reason("barrier-block", "Cordoned"),
+    "not_ready": Reason("plug-off", "Not ready"),
+    "cluster": Reason("server", "Other cluster"),
+    "receives": Reason("arrow-bar-to-right", "Takes pods of others"),
+    "scope": Reason("point", "Outside the scope"),
+    "max_moves": Reason("point", "Limit on moves reached"),
+    "stopped": Reason("player-pause", "Search was stopped before"),
+    "emptied": Reason("circle-minus", "Emptied by this plan"),
+    "empty": Reason("circle-minus", "Empty, and stays so"),
 }
 
 
@@ -76,5 +94,6 @@ def look_of(state: str) -> Look:
     return found if found is not None else Look("", "point", state.replace("_", " "))
 
 
-def reason_icon(reason: str) -> str:
-    return REASON_ICONS.get(reason, "point")
+def reason_of(word: str) -> Reason:
+    """How a reason is read; an unknown word keeps its own spelling."""
+    return REASONS.get(word) or Reason("point", word.replace("_", " "))

@@ -16,6 +16,7 @@ from console.inventory.selectors.series import standby_series, usage_of_day
 from console.inventory.selectors.sources import (
     last_error_of,
     observation_rows,
+    simulated_sources,
     source_exists,
     source_for,
     source_states,
@@ -49,6 +50,7 @@ __all__ = [
     "pod_rows",
     "pool_choices",
     "shape_totals",
+    "simulated_sources",
     "source_exists",
     "source_for",
     "source_states",

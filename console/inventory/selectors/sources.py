@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 
+from console.inventory.choices import SourceKind
 from console.inventory.models import Observation, Source, Upload
 from console.inventory.selectors.viewing import NotThereError
 
@@ -43,6 +44,11 @@ def source_states(viewer: Any) -> tuple[SourceRow, ...]:
     wanted = [source.newest for source in sources if source.newest is not None]
     rows = Observation.objects.filter(pk__in=wanted).only("revision", "observed_at", "counts", "warnings").in_bulk()
     return tuple(_row(source, rows.get(source.newest)) for source in sources)
+
+
+def simulated_sources() -> list[str]:
+    """Names of the sources that are simulated; everybody may know that."""
+    return list(Source.objects.filter(kind=SourceKind.SIMULATED).order_by("name").values_list("name", flat=True))
 
 
 def observation_rows(viewer: Any) -> QuerySet[Observation]:

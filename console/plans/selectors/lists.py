@@ -12,6 +12,7 @@ from console.plans import lifecycle
 from console.plans.choices import State, StepState
 from console.plans.models import KeptNode, NodeLock, Plan, PlanMap, Step
 from console.tenancy.services import require
+from console.ui.tones import reason_of
 
 HEAVY = ("document", "impact", "curve")
 
@@ -77,7 +78,7 @@ class ReasonRow:
 def kept_by_reason(viewer: Any, plan_id: int) -> list[ReasonRow]:
     counted = kept_nodes(viewer, plan_id).order_by().values("reason").annotate(nodes=Count("id"))
     rows = counted.order_by("-nodes", "reason")
-    return [ReasonRow(row["reason"], row["reason"].replace("_", " "), row["nodes"]) for row in rows]
+    return [ReasonRow(row["reason"], reason_of(row["reason"]).label, row["nodes"]) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from console.plans.models import KeptNode, Plan, PlanMap, Step
+from console.ui.tones import reason_of
 from scheduler.cluster.occupancy import occupancy
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, WORK_CLASSES, Ints, Snapshot
@@ -39,7 +40,7 @@ def why_nothing(answer: core.Plan) -> str:
     most = max(sorted(set(reasons)), key=reasons.count)
     return (
         f"No move is worth making: {len(reasons):,} nodes stay, "
-        f"{reasons.count(most):,} of them first for the reason {most.replace('_', ' ')}."
+        f"{reasons.count(most):,} of them first for: {reason_of(most).label.lower()}."
     )
 
 

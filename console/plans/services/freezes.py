@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
 from console.audit import services as audit
+from console.inventory.selectors import filter_choices
 from console.live.services import publish
 from console.plans import selectors
 from console.plans.choices import FreezeScope, State
@@ -22,6 +23,7 @@ def set_freeze(
     """Freeze a scope until ``expires_at``; running plans inside it are paused in the same breath."""
     require(user, "plans.set_freeze")
     _refuse_half_said(scope, cluster, gpu_model, reason, expires_at)
+    _refuse_unknown(user, scope, cluster, gpu_model)
     with transaction.atomic():
         freeze = Freeze.objects.create(
             scope=scope,
@@ -65,6 +67,15 @@ def _refuse_half_said(scope: str, cluster: str, gpu_model: str, reason: str, exp
         raise FreezeError("reason", "say why: everybody sees it in the banner")
     if expires_at <= timezone.now():
         raise FreezeError("expires_at", "this time is past")
+
+
+def _refuse_unknown(user: Any, scope: str, cluster: str, gpu_model: str) -> None:
+    """A misspelt name would freeze nothing while its banner says that it does."""
+    known = filter_choices(user)
+    if scope != FreezeScope.FLEET and cluster not in known.clusters:
+        raise FreezeError("cluster", f"no cluster {cluster!r}; known: {', '.join(known.clusters) or 'none'}")
+    if scope == FreezeScope.POOL and gpu_model not in known.models:
+        raise FreezeError("gpu_model", f"no GPU model {gpu_model!r}; known: {', '.join(known.models) or 'none'}")
 
 
 class FreezeError(ValueError):

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from console.ui import figures, names
 from console.ui.ages import age_of
 from console.ui.icons import icon as draw_icon
-from console.ui.tones import look_of, reason_icon
+from console.ui.tones import look_of, reason_of
 
 register = template.Library()
 
@@ -102,13 +102,20 @@ def pill(state: str, label: str = "", *, tone: str | None = None, icon: str = ""
 @register.inclusion_tag("ui/chip.html")
 def chip(reason: str, label: str = "", *, count: int | None = None, href: str = "", on: bool = False) -> dict[str, Any]:
     """Reason chip: icon, short noun phrase, number beside it; with `href` a click filters by it."""
+    look = reason_of(reason)
     return {
-        "icon": reason_icon(reason),
-        "label": label or reason.replace("_", " "),
+        "icon": look.icon,
+        "label": label or look.label,
         "count": count,
         "href": href,
         "on": on,
     }
+
+
+@register.filter
+def reason(word: str) -> str:
+    """A reason of the core in words."""
+    return reason_of(word).label
 
 
 @register.inclusion_tag("ui/name.html")

@@ -9,7 +9,7 @@ from console.audit.models import Entry
 from console.inventory.models import Source
 from console.plans import services
 from console.plans.choices import State
-from console.plans.models import Decision, Plan
+from console.plans.models import Decision, Freeze, Plan
 from console.tenancy.services import Denied
 from tests.builders.people import approver, operator, tenant, viewer
 from tests.console.plans.scene import arrives, move, node_set, scene, started
@@ -93,6 +93,15 @@ def test_time_runs_out() -> None:
     assert Plan.objects.get(pk=plan.pk).state == State.EXPIRED
 
 
+@pytest.mark.parametrize(("scope", "cluster", "model"), [("cluster", "defualt", ""), ("pool", "default", "H1O0")])
+def test_a_misspelt_name_freezes_nothing_and_says_so(scope: str, cluster: str, model: str) -> None:
+    scene()
+    until = timezone.now() + timedelta(hours=1)
+    with pytest.raises(services.FreezeError, match="known: "):
+        services.set_freeze(operator(), scope=scope, cluster=cluster, gpu_model=model, reason="x", expires_at=until)
+    assert not Freeze.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("scope", "cluster", "model", "blocks"),
     [
@@ -106,7 +115,9 @@ def test_time_runs_out() -> None:
 def test_a_freeze_blocks_what_it_covers(scope: str, cluster: str, model: str, blocks: bool) -> None:
     plan = scene().plan(A)
     until = timezone.now() + timedelta(hours=1)
-    services.set_freeze(operator(), scope=scope, cluster=cluster, gpu_model=model, reason="firmware", expires_at=until)
+    Freeze.objects.create(
+        scope=scope, cluster=cluster, gpu_model=model, reason="firmware", expires_at=until, owner=operator()
+    )
     if blocks:
         assert "firmware" in _refusal(plan).reason
     else:

@@ -6,7 +6,8 @@ import pytest
 from django.template import Context, Template
 
 from console.ui.icons import MissingIconError, icon
-from console.ui.tones import REASON_ICONS, STATES
+from console.ui.tones import REASONS, STATES
+from scheduler.cluster import reasons
 
 NOON = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 
@@ -18,7 +19,7 @@ def drawn(source: str, **values: object) -> str:
 def test_every_look_has_an_icon_in_the_set() -> None:
     for look in STATES.values():
         assert "<svg" in icon(look.icon)
-    for drawing in REASON_ICONS.values():
+    for drawing in (reason.icon for reason in REASONS.values()):
         assert "<svg" in icon(drawing)
 
 
@@ -89,3 +90,8 @@ def test_a_notice_escapes_what_is_printed_in_it() -> None:
     page = drawn("{% notice 'bad' title %}{{ words }}{% endnotice %}", title="Stale", words="<i>")
     assert "&lt;i&gt;" in page
     assert "<i>" not in page
+
+
+def test_every_reason_of_the_core_has_words_for_people() -> None:
+    words = {*reasons.TARGET_REASONS, *reasons.IMMOVABLE, *reasons.PLAN_REASONS, *reasons.KEPT_REASONS} - {""}
+    assert words - set(REASONS) == set()
