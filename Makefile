@@ -66,7 +66,7 @@ test-published: install
 	$(PYTEST) tests/published $(ARGS)
 
 bench: install
-	@for file in $(wildcard benchmarks/[!_]*.py); do echo "== $$file"; $(PY) $$file $(ARGS) || exit 1; done
+	@for file in $(wildcard benchmarks/[!_]*.py); do echo "== $$file"; $(PY) -m benchmarks.$$(basename $$file .py) $(ARGS) || exit 1; done
 
 lint: .venv/.installed
 	.venv/bin/ruff check .
