@@ -40,8 +40,8 @@ class Tide(msgspec.Struct, frozen=True, kw_only=True):
     a plan has some minutes to live.  ``fail`` is the share of moves whose copy never gets ready.
     """
 
-    nodes_per_minute: float = 0.01
-    stray: float = 0.03
+    nodes_per_minute: float = 0.005
+    stray: float = 0.008
     fail: float = 0.02
     startup_s: tuple[int, int] = (1, 4)
     repair_s: tuple[int, int] = (60, 240)
