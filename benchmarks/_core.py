@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from scheduler.cluster.build import build
 from scheduler.cluster.codec import pack, parse, write
+from scheduler.cluster.snapshot import Snapshot
 from scheduler.fragmentation.report import as_detail, report
 from scheduler.worlds.generate import generate
 from scheduler.worlds.shapes import Shape
@@ -19,14 +21,18 @@ def import_to_store(nodes: int, seed: int, shapes: Sequence[Shape], runs: int) -
     found, pods = [], 0
     for run in range(runs + 1):
         took: dict[str, float] = {}
-        parsed = _timed(took, "import", lambda: parse(text))
-        snapshot = _timed(took, "build", lambda parsed=parsed: build(parsed.document, parsed.extras))
-        _timed(took, "measure", lambda snapshot=snapshot: as_detail(report(snapshot)))
-        _timed(took, "store", lambda snapshot=snapshot: pack(snapshot))
+        parsed = _timed(took, "import", partial(parse, text))
+        snapshot = _timed(took, "build", partial(build, parsed.document, parsed.extras))
+        _timed(took, "measure", partial(_measure, snapshot))
+        _timed(took, "store", partial(pack, snapshot))
         pods = len(snapshot.pod_name)
         if run:  # the first run compiles
             found.append(took | {"together": sum(took.values())})
     return pods, found
+
+
+def _measure(snapshot: Snapshot) -> Any:
+    return as_detail(report(snapshot))
 
 
 def _timed(took: dict[str, float], step: str, work: Callable[[], Any]) -> Any:

@@ -34,6 +34,14 @@ HEALTH_LEGEND = (
     ("degraded", "stranded"),
     ("no GPUs", "border"),
 )
+GPU_LEGEND = (
+    ("free", "usable"),
+    ("HP", "hp"),
+    ("LP", "lp"),
+    ("standby", "standby"),
+    ("shared", "cpu"),
+    ("failed", "down"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ MEASURES = (
     ("standby", "Standby"),
     ("lp", "LP"),
     ("health", "Health"),
+    ("gpus", "GPUs"),
 )
 LONGEST = 300
 

@@ -36,6 +36,7 @@ GRID_WORDS = {
     "standby": "GPUs asleep in % of the pool",
     "lp": "GPUs held by LP in % of the pool",
     "health": "GPUs not ready or cordoned in % of the pool",
+    "gpus": "Free GPUs in % of the pool",
 }
 
 
@@ -145,7 +146,7 @@ def board(viewer: Any, view: FleetView) -> Board:
         sources=len(states) if layout is not None else len(newest_measurements()),
         map=layout,
         tiles=tiles,
-        measures=[Link(value, label, view.with_changes(measure=value)) for value, label in MEASURES],
+        measures=_measures(view, cells=layout is not None),
         grid=_grid(view, fall.shape if fall is not None else ""),
         pools=inventory.pool_choices(viewer),
         waterfall=fall,
@@ -226,6 +227,13 @@ def _fits(viewer: Any, view: FleetView) -> FitTable | None:
     return FitTable(found.pool.label, [level_words(level) for level in found.levels], found.rows, found.largest)
 
 
+def _measures(view: FleetView, cells: bool) -> list[Link]:
+    """A level of cells is nothing to choose where there is no map."""
+    return [
+        Link(value, label, view.with_changes(measure=value)) for value, label in MEASURES if cells or value != "gpus"
+    ]
+
+
 def _grid(view: FleetView, shape: str) -> Grid:
     """Every pool in percent of its GPUs, from the newest reports."""
     shares = []
@@ -244,7 +252,7 @@ def _part(pool: dict[str, Any], shape: str, measure: str) -> int | None:
     found = next((item for item in pool["shapes"] if item["shape"] == shape), None)
     if found is None:
         return None
-    if measure == "free":
+    if measure in ("free", "gpus"):
         return int(pool["gpus"] * 1000 - sum(found["causes"][cause] for cause in IN_USE))
     return int(found["causes"][CAUSE_OF_MEASURE[measure]])
 

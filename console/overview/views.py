@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from console.overview import selectors
-from console.overview.charts import HEALTH_LEGEND, HEAT_TOP, LEGENDS, ramp
+from console.overview.charts import GPU_LEGEND, HEALTH_LEGEND, HEAT_TOP, LEGENDS, ramp
 from console.overview.filters import read_view
 
 
@@ -25,6 +25,7 @@ def fleet(request: HttpRequest) -> HttpResponse:
         "board": selectors.board(request.user, view),
         "legends": LEGENDS,
         "health_legend": HEALTH_LEGEND,
+        "gpu_legend": GPU_LEGEND,
         "heat_top": HEAT_TOP,
         "ramp": ramp(),
         "addresses": _addresses(),
@@ -38,6 +39,7 @@ def _addresses() -> dict[str, str]:
     """Addresses for the map's script, with words that it replaces."""
     return {
         "map": reverse("inventory:map-nodes", args=[0]),
+        "gpus": reverse("inventory:map-gpus", args=[0]),
         "layout": reverse("inventory:map-layout", args=["DIGEST"]),
         "names": reverse("inventory:map-names", args=["DIGEST"]),
         "node": reverse("inventory:node-named"),

@@ -1,5 +1,6 @@
 // Pointing at the map and walking on it: the double ring, the card, Enter and click.
 import { visible } from "./charts.js";
+import { GPU_WORDS } from "./gpus.js";
 import { step } from "./lanes.js";
 import { NO_DATA } from "./wire.js";
 
@@ -137,8 +138,12 @@ export class MapCursor {
   }
 
   figure(index) {
-    const { held, gpus, measure } = this.map;
+    const { held, gpus, measure, offsets } = this.map;
     const [values, health] = held.columns;
+    if (this.map.ofGpus) {
+      const node = this.map.nodeOf(index);
+      return `GPU ${index - offsets[node] + 1} of ${gpus[node]}: ${GPU_WORDS[values[index]] ?? "no data"}`;
+    }
     const state = HEALTH[health[index]];
     if (measure === "health") return state ?? "no data";
     if (values[index] === NO_DATA) return state && health[index] > 0 ? `no data, ${state.toLowerCase()}` : "no data";
@@ -158,16 +163,17 @@ export class MapCursor {
     this.write("name", visible(name));
     this.write("place", where.map(visible).join(", "));
     this.write("value", this.figure(index));
-    this.write("why", this.details.get(index) ?? "");
+    this.write("why", this.details.get(this.map.nodeOf(index)) ?? "");
   }
 
   /** What the bytes cannot say (why, what is left) comes from the server once the pointer rests. */
   async explain(index, name) {
-    if (!this.details.has(index)) {
+    const node = this.map.nodeOf(index);
+    if (!this.details.has(node)) {
       const answer = await fetch(this.map.whyAddress(this.map.groupOf(index), name));
       if (!answer.ok) return;
-      this.details.set(index, visible(await answer.text()));
+      this.details.set(node, visible(await answer.text()));
     }
-    if (this.asked === index) this.write("why", this.details.get(index));
+    if (this.asked === index) this.write("why", this.details.get(node));
   }
 }

@@ -1,4 +1,4 @@
-// Where every node's cell lies: lanes of 10 rows, clusters flow like text. Pure arithmetic, no drawing.
+// Where every cell lies: lanes of rows (10 for nodes), clusters flow like text. Pure arithmetic, no drawing.
 export const LANE_ROWS = 10;
 const FOOT_ROWS = 1;
 const ASW_GAP = 1;
@@ -31,11 +31,7 @@ function sameCluster(one, other) {
   return one.source === other.source && one.cluster === other.cluster;
 }
 
-function columnsOf(count) {
-  return Math.ceil(count / LANE_ROWS);
-}
-
-function clusterColumns(groups, from) {
+function clusterColumns(groups, from, columnsOf) {
   let total = 0;
   for (let i = from; i < groups.length && sameCluster(groups[i], groups[from]); i += 1) {
     total += columnsOf(groups[i].count) + ASW_GAP;
@@ -45,10 +41,11 @@ function clusterColumns(groups, from) {
 }
 
 class Pen {
-  constructor(width, nodes, headRows) {
+  constructor(width, nodes, headRows, rows) {
     this.width = width;
     this.headRows = headRows;
-    this.pitch = headRows + LANE_ROWS + FOOT_ROWS;
+    this.rows = rows;
+    this.pitch = headRows + rows + FOOT_ROWS;
     this.lane = 0;
     this.x = 0;
     this.xs = new Uint16Array(nodes);
@@ -61,6 +58,10 @@ class Pen {
 
   get top() {
     return this.lane * this.pitch + this.headRows;
+  }
+
+  columnsOf(count) {
+    return Math.ceil(count / this.rows);
   }
 
   newLane() {
@@ -79,14 +80,14 @@ class Pen {
 
   /** Puts up to `count` nodes as columns from here on; returns how many found room in this lane. */
   put(first, count) {
-    const room = (this.width - this.x) * LANE_ROWS;
+    const room = (this.width - this.x) * this.rows;
     const now = Math.min(count, room);
     for (let k = 0; k < now; k += 1) {
-      this.xs[first + k] = this.x + Math.floor(k / LANE_ROWS);
-      this.ys[first + k] = this.top + (k % LANE_ROWS);
+      this.xs[first + k] = this.x + Math.floor(k / this.rows);
+      this.ys[first + k] = this.top + (k % this.rows);
       this.placed.push(first + k);
     }
-    this.x += columnsOf(now);
+    this.x += this.columnsOf(now);
     return now;
   }
 }
@@ -97,7 +98,7 @@ function startGroup(pen, groups, i) {
   const newCluster = !before || !sameCluster(before, group);
   if (newCluster && before) {
     pen.closeLabel();
-    const need = clusterColumns(groups, i);
+    const need = clusterColumns(groups, i, (count) => pen.columnsOf(count));
     const fits = pen.x + CLUSTER_GAP + need <= pen.width;
     const spills = need > pen.width && pen.x < pen.width * 0.55;
     if (fits || spills) pen.x += CLUSTER_GAP;
@@ -130,13 +131,13 @@ function breakLane(pen, group) {
 }
 
 function putGroup(pen, group) {
-  const whole = columnsOf(group.count);
+  const whole = pen.columnsOf(group.count);
   if (pen.x + whole > pen.width && pen.x > 0 && (group.asw !== null || pen.width - pen.x < 2)) breakLane(pen, group);
   let done = 0;
   while (done < group.count) {
     const from = pen.x;
     done += pen.put(group.first + done, group.count - done);
-    if (group.asw === null) pen.dashes.push([from - 0.5, pen.x - 0.5, pen.top + LANE_ROWS - 0.5]);
+    if (group.asw === null) pen.dashes.push([from - 0.5, pen.x - 0.5, pen.top + pen.rows - 0.5]);
     if (done < group.count) breakLane(pen, group);
   }
   pen.closeLabel();
@@ -144,11 +145,11 @@ function putGroup(pen, group) {
 }
 
 /**
- * Cells of all groups in a field `width` cells wide, with `headRows` above each lane for its labels:
+ * Cells of all groups in a field `width` cells wide, lanes of `rows` with `headRows` above each for its labels:
  * {width, height, pitch, xs, ys, at, labels, dashes, order}.
  */
-export function place(groups, nodes, width, headRows) {
-  const pen = new Pen(width, nodes, headRows);
+export function place(groups, nodes, width, headRows, rows = LANE_ROWS) {
+  const pen = new Pen(width, nodes, headRows, rows);
   groups.forEach((group, i) => {
     startGroup(pen, groups, i);
     putGroup(pen, group);

@@ -1,7 +1,8 @@
-// The node map: one cell a node, from bytes by revision; hover card, keyboard cursor, measure switch.
+// The map: one cell a node or one a GPU, from bytes by revision; hover card, keyboard cursor, measure switch.
 import { categorical, draw, layout, plain, sequential, token } from "./charts.js";
 import { MapCursor } from "./cursor.js";
-import { place, readGroups } from "./lanes.js";
+import { GPU_ROWS, GPU_SIZES, GPU_TALLEST_PX, GPU_TOKENS, GPUS, inGpus, nodeAt, offsetsOf } from "./gpus.js";
+import { LANE_ROWS, place, readGroups } from "./lanes.js";
 import { isPaused, on } from "./live.js";
 import { fetchMap, NO_DATA } from "./wire.js";
 
@@ -62,9 +63,15 @@ export class NodeMap {
     await this.pull(this.root.dataset.revision, this.root.dataset.layout);
   }
 
-  address(revision) {
-    const url = new URL(this.root.dataset.mapUrl.replace(/0(?=\/?$)/, revision), location.href);
-    url.searchParams.set("measure", this.measure);
+  /** Whether a cell is a device; else it is a node. */
+  get ofGpus() {
+    return this.measure === GPUS;
+  }
+
+  address(revision, measure = this.measure) {
+    const { gpusUrl, mapUrl } = this.root.dataset;
+    const url = new URL((measure === GPUS ? gpusUrl : mapUrl).replace(/0(?=\/?$)/, revision), location.href);
+    if (measure !== GPUS) url.searchParams.set("measure", measure);
     return url;
   }
 
@@ -87,9 +94,11 @@ export class NodeMap {
     try {
       if (digest && digest !== this.digest) await this.readLayout(digest);
       const map = await fetchMap(this.address(revision), this.held);
+      const health = await this.healthBeside(map, revision);
       if (measure !== this.measure) return;
-      if (map.nodes !== this.nodes) throw new Error("its nodes are not those of its layout");
+      if (map.nodes !== this.cells) throw new Error("its cells are not those of its layout");
       this.held = map;
+      this.health = health;
       this.revision = revision;
       this.say("");
       this.paint();
@@ -98,12 +107,30 @@ export class NodeMap {
     }
   }
 
+  /** [nodes] health codes. Bytes of GPUs bring none, and need them only to leave nodes out. */
+  async healthBeside(map, revision) {
+    if (!this.ofGpus) return map.columns[1];
+    if (!this.root.dataset.health) return null;
+    return (await fetchMap(this.address(revision, "health"), null)).columns[1];
+  }
+
+  get cells() {
+    return this.ofGpus ? this.offsets[this.nodes] : this.nodes;
+  }
+
+  nodeOf(index) {
+    return this.ofGpus ? nodeAt(this.offsets, index) : index;
+  }
+
   async readLayout(digest) {
     const answer = await fetch(this.root.dataset.layoutUrl.replace("DIGEST", digest));
     if (!answer.ok) throw new Error(`the layout: the server answered ${answer.status}`);
     this.document = await answer.json();
     this.digest = digest;
-    this.nodes = readGroups(this.document).nodes;
+    const { nodes, gpus } = readGroups(this.document);
+    this.nodes = nodes;
+    this.gpus = gpus;
+    this.offsets = offsetsOf(gpus);
     this.held = null;
     this.names = null;
     this.field = null;
@@ -133,13 +160,13 @@ export class NodeMap {
   measureField() {
     const room = this.stage.clientWidth;
     if (this.field?.room === room) return;
-    const { groups, nodes, gpus } = readGroups(this.document, (group) => this.keeps(group));
-    this.groups = groups;
-    this.gpus = gpus;
-    for (const cell of cellSizes()) {
+    const { groups } = readGroups(this.document, (group) => this.keeps(group));
+    this.groups = this.ofGpus ? inGpus(groups, this.offsets) : groups;
+    const [sizes, tallest, rows] = this.ofGpus ? [GPU_SIZES, GPU_TALLEST_PX, GPU_ROWS] : [cellSizes(), TALLEST_PX, LANE_ROWS];
+    for (const cell of sizes) {
       const width = Math.max(12, Math.floor(room / cell));
-      this.field = { ...place(groups, nodes, width, Math.ceil(HEAD_PX / cell)), cell, room };
-      if (this.field.height * cell <= TALLEST_PX) break;
+      this.field = { ...place(this.groups, this.cells, width, Math.ceil(HEAD_PX / cell), rows), cell, room };
+      if (this.field.height * cell <= tallest) break;
     }
     this.z = new Float32Array(this.field.width * this.field.height).fill(NaN);
     this.stage.style.minHeight = "0"; // it only held the place until now
@@ -165,24 +192,23 @@ export class NodeMap {
   }
 
   shown(index) {
-    const [values, health] = this.held.columns;
-    if (this.measure === "health") return health[index] === NO_DATA ? -1 : health[index];
-    return values[index] === NO_DATA ? BELOW : values[index];
+    const value = this.measure === "health" ? this.health[index] : this.held.columns[0][index];
+    if (value !== NO_DATA) return value;
+    return this.measure === "health" || this.ofGpus ? -1 : BELOW;
   }
 
   passes(index) {
     const only = this.root.dataset.health;
-    return !only || HEALTH_CODES[this.held.columns[1][index]] === only;
+    return !only || HEALTH_CODES[this.health[this.nodeOf(index)]] === only;
   }
 
   fill() {
     const { order, xs, ys, width } = this.field;
     this.down = { x: [], y: [] };
-    const health = this.held.columns[1];
     for (const i of order) {
       const here = ys[i] * width + xs[i];
       this.z[here] = this.passes(i) ? this.shown(i) : NaN;
-      if (health[i] === NOT_READY && this.passes(i)) {
+      if (!this.ofGpus && this.health[i] === NOT_READY && this.passes(i)) {
         this.down.x.push(xs[i]);
         this.down.y.push(ys[i]);
       }
@@ -190,7 +216,7 @@ export class NodeMap {
   }
 
   figure() {
-    const { width, height } = this.field;
+    const { width, height, cell, room } = this.field;
     const rows = Array.from({ length: height }, (_, y) => this.z.subarray(y * width, (y + 1) * width));
     const frame = { visible: false, fixedrange: true };
     return {
@@ -198,6 +224,8 @@ export class NodeMap {
       config: { staticPlot: true, responsive: false },
       data: [this.heat(rows), this.dashes(), this.marks(), ...this.labels()],
       layout: layout({
+        width: room,
+        height: height * cell,
         margin: { l: 0, r: 0, t: 0, b: 0 },
         hovermode: false,
         xaxis: { ...frame, range: [-0.5, width - 0.5] },
@@ -209,9 +237,10 @@ export class NodeMap {
 
   heat(z) {
     const plainScale = { zmin: BELOW, zmax: 100, colorscale: sequential() };
-    const codes = ["unknown", ...HEALTH_TOKENS].map(token);
-    const codeScale = { zmin: -1.5, zmax: HEALTH_CODES.length - 0.5, colorscale: categorical(codes) };
-    const scale = this.measure === "health" ? codeScale : plainScale;
+    const coded = { [GPUS]: GPU_TOKENS, health: HEALTH_TOKENS }[this.measure] ?? [];
+    const codes = ["unknown", ...coded].map(token);
+    const codeScale = { zmin: -1.5, zmax: coded.length - 0.5, colorscale: categorical(codes) };
+    const scale = coded.length ? codeScale : plainScale;
     return { type: "heatmap", z, showscale: false, zsmooth: false, hoverongaps: false, hoverinfo: "skip", ...scale };
   }
 
@@ -269,7 +298,7 @@ export class NodeMap {
       return answer.text();
     }).then((text) => text.split("\n"));
     try {
-      return (await this.names)[index];
+      return (await this.names)[this.nodeOf(index)];
     } catch (error) {
       this.names = null;
       this.say(`Names could not be read: ${error.message}.`);
@@ -291,6 +320,10 @@ export class NodeMap {
   }
 
   chooseMeasure(measure) {
+    if ((measure === GPUS) !== this.ofGpus) {
+      this.field = null; // other cells in other places
+      this.cursor.reset();
+    }
     this.measure = measure;
     this.root.dataset.measure = measure;
     this.held = null;
@@ -305,5 +338,6 @@ export class NodeMap {
       else link.removeAttribute("aria-current");
     }
     for (const legend of this.root.querySelectorAll("[data-legend]")) legend.hidden = legend.dataset.legend !== this.measure;
+    for (const legend of this.root.querySelectorAll("[data-legend-not]")) legend.hidden = legend.dataset.legendNot === this.measure;
   }
 }

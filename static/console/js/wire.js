@@ -1,12 +1,12 @@
-// The map's binary form "SLM1": header 16 bytes, then whole columns or (index, bytes) of what changed.
+// The map's binary forms "SLM1" (a cell a node) and "SLG1" (a cell a GPU): header 16 bytes, then whole columns or (index, bytes) of what changed.
 const HEADER = 16;
-const MAGIC = 0x314d4c53; // "SLM1" as little endian
+const MAGICS = [0x314d4c53, 0x31474c53]; // "SLM1" and "SLG1" as little endian
 export const NO_DATA = 255;
 
 /** {revision, nodes, full, columns: [Uint8Array...]} or, for a delta, {..., indices, columns}. */
 export function decode(buffer) {
   const view = new DataView(buffer);
-  if (buffer.byteLength < HEADER || view.getUint32(0, true) !== MAGIC) throw new Error("this is not a map");
+  if (buffer.byteLength < HEADER || !MAGICS.includes(view.getUint32(0, true))) throw new Error("this is not a map");
   const head = { revision: view.getUint32(4, true), nodes: view.getUint32(8, true), full: view.getUint8(12) === 0 };
   const columns = view.getUint8(13);
   return head.full ? whole(buffer, head, columns) : changed(buffer, view, head, columns);
