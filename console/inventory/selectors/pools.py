@@ -90,9 +90,12 @@ class Fits:
 type Chosen = tuple[PoolChoice, list[dict[str, Any]], list[Measured]]
 
 
-def pool_choices(viewer: Any) -> tuple[PoolChoice, ...]:
+type Known = list[Measured] | None  # what ``newest_measurements`` gave a page; None: read it now
+
+
+def pool_choices(viewer: Any, known: Known = None) -> tuple[PoolChoice, ...]:
     """Every model over all clusters, most GPUs first, then every model in each cluster.  Sums over all tenants."""
-    pools = [(row.source, pool) for row in newest_measurements() for pool in row.pools]
+    pools = [(row.source, pool) for row in _rows_of(known) for pool in row.pools]
     models: dict[str, list[dict[str, Any]]] = {}
     for _, pool in pools:
         models.setdefault(pool["gpu_model"], []).append(pool)
@@ -102,14 +105,14 @@ def pool_choices(viewer: Any) -> tuple[PoolChoice, ...]:
     return (*order, *sorted(single, key=lambda choice: choice.label))
 
 
-def waterfall(viewer: Any, pool: str = "", shape: str = "") -> Waterfall | None:
+def waterfall(viewer: Any, pool: str = "", shape: str = "", known: Known = None) -> Waterfall | None:
     """Where the GPUs of a pool are for one request shape; None where there is no such pool.  "": the first of each."""
-    chosen = _chosen(viewer, pool)
+    chosen = _chosen(viewer, pool, _rows_of(known))
     if chosen is None:
         return None
     choice, pools, readings = chosen
     shapes = tuple(found["shape"] for found in pools[0]["shapes"])
-    shape = shape if shape in shapes else DEFAULT_SHAPE if DEFAULT_SHAPE in shapes else shapes[0]
+    shape = shape if shape in shapes else _usual_shape(pools, shapes)
     found = [item for each in pools for item in each["shapes"] if item["shape"] == shape]
     total = sum(each["gpus"] for each in pools) * MILLI
     observed_at, period_s = oldest(readings)
@@ -129,9 +132,16 @@ def waterfall(viewer: Any, pool: str = "", shape: str = "") -> Waterfall | None:
     )
 
 
-def shape_totals(viewer: Any, pool: str = "") -> tuple[ShapeTotal, ...]:
+def _usual_shape(pools: list[dict[str, Any]], shapes: tuple[str, ...]) -> str:
+    """The largest usual shape that a node of the pool can hold: of 4-GPU nodes nobody asks for 8."""
+    most = max(each["gpus"] / each["nodes"] for each in pools)
+    usual = ((8, DEFAULT_SHAPE), (4, "4G48C"), (0, "1G12C"))
+    return next((word for gpus, word in usual if most >= gpus and word in shapes), shapes[0])
+
+
+def shape_totals(viewer: Any, pool: str = "", known: Known = None) -> tuple[ShapeTotal, ...]:
     """What each request shape could use of the pool now, in the order of the shapes."""
-    chosen = _chosen(viewer, pool)
+    chosen = _chosen(viewer, pool, _rows_of(known))
     if chosen is None:
         return ()
     totals: dict[str, list[dict[str, Any]]] = {}
@@ -144,9 +154,9 @@ def shape_totals(viewer: Any, pool: str = "") -> tuple[ShapeTotal, ...]:
     )
 
 
-def what_fits(viewer: Any, pool: str = "") -> Fits | None:
+def what_fits(viewer: Any, pool: str = "", known: Known = None) -> Fits | None:
     """How many jobs of each size find room at once, at each level; None where there is no such pool."""
-    chosen = _chosen(viewer, pool)
+    chosen = _chosen(viewer, pool, _rows_of(known))
     if chosen is None:
         return None
     choice, pools, readings = chosen
@@ -165,12 +175,16 @@ def what_fits(viewer: Any, pool: str = "") -> Fits | None:
     )
 
 
-def _chosen(viewer: Any, key: str) -> Chosen | None:
-    choices = pool_choices(viewer)
+def _rows_of(known: Known) -> list[Measured]:
+    return newest_measurements() if known is None else known
+
+
+def _chosen(viewer: Any, key: str, known: list[Measured]) -> Chosen | None:
+    choices = pool_choices(viewer, known)
     choice = next((each for each in choices if each.key == key), None) if key else next(iter(choices), None)
     if choice is None:
         return None
-    pairs = [(row, pool) for row in newest_measurements() for pool in row.pools]
+    pairs = [(row, pool) for row in known for pool in row.pools]
     found = [(row, pool) for row, pool in pairs if choice.key in (pool["gpu_model"], _key(row.source, pool))]
     return choice, [pool for _, pool in found], [row for row, _ in found]
 
