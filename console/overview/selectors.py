@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from console.inventory import selectors as inventory
-from console.inventory.selectors.measured import newest_measurements
+from console.inventory.selectors.measured import Measured, newest_measurements
 from console.overview.charts import Grid, Share, grid, level_words, tone_of
 from console.overview.filters import FILTERS, MEASURES, UNLABELLED, FleetView
 from console.plans import selectors as plans
@@ -19,7 +19,6 @@ from console.ui.figures import duration, number, plural
 
 MOST_OPTIONS = 300
 MOST_DECISIONS = 8
-CHOICES_KEPT_S = 300
 STANDBY_STEP = timedelta(minutes=10)
 IN_USE = ("unhealthy", "allocated_hp", "allocated_lp", "standby", "fractional")
 CAUSE_OF_MEASURE = {
@@ -138,21 +137,22 @@ def board(viewer: Any, view: FleetView) -> Board:
     """Everything below the filter bar."""
     wanted = inventory.Filters(**{name: getattr(view, name) for name in FILTERS})
     layout = inventory.fleet_layout(viewer)
-    tiles = inventory.fleet_headline(viewer, wanted)
-    fall = inventory.waterfall(viewer, view.pool, view.shape)
+    known = newest_measurements()
+    tiles = inventory.fleet_headline(viewer, wanted, known)
+    fall = inventory.waterfall(viewer, view.pool, view.shape, known)
     states = inventory.source_states(viewer)
     aged = layout if layout is not None else tiles[0]
     return Board(
-        sources=len(states) if layout is not None else len(newest_measurements()),
+        sources=len(states) if layout is not None else len(known),
         map=layout,
         tiles=tiles,
         measures=_measures(view, cells=layout is not None),
-        grid=_grid(view, fall.shape if fall is not None else ""),
-        pools=inventory.pool_choices(viewer),
+        grid=_grid(view, fall.shape if fall is not None else "", known),
+        pools=inventory.pool_choices(viewer, known),
         waterfall=fall,
         fall_rows=_fall_rows(fall),
-        shapes=_shapes(viewer, view),
-        fits=_fits(viewer, view),
+        shapes=_shapes(viewer, view, known),
+        fits=_fits(viewer, view, known),
         standby=_standby(viewer) if layout is not None else None,
         decisions=_decisions(viewer, states),
         observed_at=aged.observed_at,
@@ -163,7 +163,7 @@ def board(viewer: Any, view: FleetView) -> Board:
 
 def filters(viewer: Any, view: FleetView) -> list[Filter]:
     """The bar, with what this person may choose from."""
-    found = _choices(viewer)
+    found = inventory.filter_choices(viewer)
     unlabelled = Choice(UNLABELLED, "no ASW label")
     return [
         _filter("cluster", "Cluster", view.cluster, found.clusters, always=True),
@@ -172,24 +172,6 @@ def filters(viewer: Any, view: FleetView) -> list[Filter]:
         _filter("tenant", "Tenant", view.tenant, found.tenants),
         Filter("health", "Health", view.health, "All", [Choice(*pair) for pair in found.health], always=False),
     ]
-
-
-_known: dict[tuple[str, int], Any] = {}
-
-
-def _choices(viewer: Any) -> Any:
-    """What can be chosen. Reading it means unpacking the newest snapshot, so for people who see the whole fleet it is
-    kept for five minutes or until nodes come or go; a tenant that is new meanwhile can be named in the address."""
-    layout = inventory.fleet_layout(viewer)
-    if layout is None or layout.layout is None:
-        return inventory.filter_choices(viewer)
-    key = (layout.layout, int(timezone.now().timestamp()) // CHOICES_KEPT_S)
-    found = _known.get(key)
-    if found is None:
-        found = inventory.filter_choices(viewer)
-        _known.clear()
-        _known[key] = found
-    return found
 
 
 def _filter(
@@ -215,13 +197,13 @@ def _fall_rows(fall: Any) -> list[FallRow]:
     return [*rows, FallRow(f"Usable: {plural(fall.slots, 'slot')}", "usable", fall.usable_milli, start, last=True)]
 
 
-def _shapes(viewer: Any, view: FleetView) -> list[Link]:
-    totals = inventory.shape_totals(viewer, view.pool)
+def _shapes(viewer: Any, view: FleetView, known: list[Measured]) -> list[Link]:
+    totals = inventory.shape_totals(viewer, view.pool, known)
     return [Link(row.shape, row.shape, view.with_changes(shape=row.shape), row.usable_gpus) for row in totals]
 
 
-def _fits(viewer: Any, view: FleetView) -> FitTable | None:
-    found = inventory.what_fits(viewer, view.pool)
+def _fits(viewer: Any, view: FleetView, known: list[Measured]) -> FitTable | None:
+    found = inventory.what_fits(viewer, view.pool, known)
     if found is None:
         return None
     return FitTable(found.pool.label, [level_words(level) for level in found.levels], found.rows, found.largest)
@@ -234,10 +216,10 @@ def _measures(view: FleetView, cells: bool) -> list[Link]:
     ]
 
 
-def _grid(view: FleetView, shape: str) -> Grid:
+def _grid(view: FleetView, shape: str, known: list[Measured]) -> Grid:
     """Every pool in percent of its GPUs, from the newest reports."""
     shares = []
-    for row in newest_measurements():
+    for row in known:
         for pool in row.pools:
             if (view.cluster and pool["cluster"] != view.cluster) or (view.model and pool["gpu_model"] != view.model):
                 continue

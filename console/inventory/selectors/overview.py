@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from console.inventory.selectors.measured import Measured, newest_measurements, oldest
-from console.inventory.selectors.pools import DEFAULT_SHAPE, MILLI
+from console.inventory.selectors.pools import DEFAULT_SHAPE, MILLI, Known
 from console.inventory.selectors.viewing import Filters, Reading, mask_of_scope, members, node_mask, readings
 from console.tenancy.selectors import tenant_scope
 
@@ -79,13 +79,13 @@ def fleet_layout(viewer: Any) -> FleetLayoutRow | None:
     )
 
 
-def fleet_headline(viewer: Any, filters: Filters | None = None) -> tuple[Tile, ...]:
+def fleet_headline(viewer: Any, filters: Filters | None = None, known: Known = None) -> tuple[Tile, ...]:
     """Seven tiles for the fleet or for what the filters leave of it; a tenant's viewer gets its own."""
     scope = tenant_scope(viewer)
     if scope is not None:
         return _own_tiles(scope)
     if filters is None or not filters.any:
-        return _fleet_tiles(newest_measurements())
+        return _fleet_tiles(newest_measurements() if known is None else known)
     return _filtered_tiles(filters)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from console.inventory import archive
 from console.inventory.archive import UNKNOWN, Occupancy, Snapshot
 from console.inventory.cells import Cells, asw_of_nodes, layout_of, unpack_columns
 from console.inventory.choices import HEALTH_BY_CODE, STORED, HealthCode
-from console.inventory.models import Observation
+from console.inventory.models import Layout, Observation
 from console.tenancy.selectors import tenant_scope
 
 NO_ASW = "-"  # the filter's word for nodes without an ASW label
+LAYOUTS_KEPT = 32
 Mask = NDArray[np.bool_]
 
 
@@ -179,22 +181,46 @@ def filter_choices(viewer: Any) -> FilterChoices:
     """Only what the viewer may see: a tenant gets its own names and the hardware under its own pods."""
     scope = tenant_scope(viewer)
     found: dict[str, set[str]] = {name: set() for name in ("sources", "clusters", "models", "asws", "tenants")}
-    for reading in readings():
-        _add_choices(found, reading, scope)
+    if scope is None:
+        for row in members():
+            _add_all(found, row)
+    else:
+        for reading in readings():
+            _add_choices(found, reading, scope)
     health = tuple((code.value, str(code.label)) for code in HEALTH_BY_CODE)
     return FilterChoices(**{name: tuple(sorted(values)) for name, values in found.items()}, health=health)
 
 
-def _add_choices(found: dict[str, set[str]], reading: Reading, scope: frozenset[str] | None) -> None:
+def _add_all(found: dict[str, set[str]], row: Observation) -> None:
+    """From what stands beside a reading: unpacking its snapshot for every page would cost more than the page."""
+    found["sources"].add(row.source.name)
+    found["tenants"].update(row.counts.get("tenants", ()))
+    for name, values in zip(("clusters", "models", "asws"), _names_in(row.layout_id), strict=True):
+        found[name] |= values
+
+
+@lru_cache(maxsize=LAYOUTS_KEPT)
+def _names_in(digest: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Clusters, models and ASWs of a layout, which never changes."""
+    groups = Layout.objects.values_list("groups", flat=True).get(pk=digest)
+    pools = [pool for group in groups for pool in group["models"]]
+    return (
+        frozenset(group["cluster"] for group in groups),
+        frozenset(pool["model"] for pool in pools if pool["model"] is not None),
+        frozenset(run["asw"] for pool in pools for run in pool["asws"] if run["asw"] is not None),
+    )
+
+
+def _add_choices(found: dict[str, set[str]], reading: Reading, scope: frozenset[str]) -> None:
     snapshot = reading.snapshot
     nodes = visible_nodes(snapshot, scope)
-    if not nodes.any() and scope is not None:
+    if not nodes.any():
         return
     found["sources"].add(reading.source)
     found["clusters"].update(snapshot.clusters[c].name for c in np.unique(snapshot.node_cluster[nodes]))
     found["models"].update(snapshot.models[m] for m in np.unique(snapshot.node_model[nodes]) if m != UNKNOWN)
     found["asws"].update(snapshot.domain_name[d] for d in np.unique(asw_of_nodes(snapshot)[nodes]) if d != UNKNOWN)
-    found["tenants"].update(name for name in snapshot.tenants if scope is None or name in scope)
+    found["tenants"].update(name for name in snapshot.tenants if name in scope)
 
 
 def visible_nodes(snapshot: Snapshot, scope: frozenset[str] | None) -> Mask:

@@ -88,6 +88,7 @@ def _counts(snapshot: Snapshot) -> dict[str, Any]:
         "unlabelled": int((snapshot.node_domain == UNKNOWN).sum()),
         "gpus": int(snapshot.node_gpus.sum()),
         "clusters": [cluster.name for cluster in snapshot.clusters],
+        "tenants": sorted(snapshot.tenants),
     }
 
 
