@@ -96,6 +96,10 @@ def _check_devices(rows: Rows[NodeRecord], devices: Mapping[int, Sequence[Device
             seen.add(device.index)
             if device.memory_mib is not None and not 0 <= device.memory_mib <= MAX_COUNT:
                 raise rows.refuse(n, f"{where}.memory_mib", device.memory_mib, f"must be from 0 to {MAX_COUNT}")
+            for name in ("numa", "nvlink_group"):
+                number = getattr(device, name)
+                if isinstance(number, int) and not -1 <= number <= MAX_COUNT:  # -1: the kernel's word for no NUMA node
+                    raise rows.refuse(n, f"{where}.{name}", number, f"must be from -1 to {MAX_COUNT}")
             _check_slices(rows, n, where, device)
 
 

@@ -44,23 +44,29 @@ class _Sweep:
 
 def parse(data: bytes) -> Parsed:
     """Read one ``slackline/snapshot/v1`` document; raises ``InputError`` for anything that is not one."""
-    data = data.removeprefix(b"\xef\xbb\xbf")
     with no_collection():
-        raw = strict.decode(data)
-        if not isinstance(raw, dict):
-            raise InputError("$", _short(raw), "expected an object with schema, taken_at, nodes and pods")
-        sweep = _Sweep()
-        no_rows: dict[str, object] = {kind: [] for kind in ("nodes", "pods") if raw.get(kind) == []}
-        _sweep_object(raw, DOCUMENT, "$", sweep)
-        raw |= no_rows  # a cluster without nodes or pods is a cluster; a document without the lists is not one
-        strict.refuse_double_keys(data, sweep.keys)
-        if raw.get("schema") != SCHEMA:
-            reason = "required field is missing" if "schema" not in raw else f"expected {SCHEMA!r}"
-            raise InputError("$.schema", _short(raw.get("schema")), reason)
         try:
-            return Parsed(msgspec.convert(raw, Document), sweep.extras)
-        except msgspec.ValidationError as error:
-            raise _readable(raw, str(error)) from None
+            return _parse(data.removeprefix(b"\xef\xbb\xbf"))
+        except RecursionError:  # JSON that could be decoded may still be too deep to look through
+            raise InputError("$", None, f"not valid JSON: {strict.MAX_DEPTH_REASON}") from None
+
+
+def _parse(data: bytes) -> Parsed:
+    raw = strict.decode(data)
+    if not isinstance(raw, dict):
+        raise InputError("$", _short(raw), "expected an object with schema, taken_at, nodes and pods")
+    sweep = _Sweep()
+    no_rows: dict[str, object] = {kind: [] for kind in ("nodes", "pods") if raw.get(kind) == []}
+    _sweep_object(raw, DOCUMENT, "$", sweep)
+    raw |= no_rows  # a cluster without nodes or pods is a cluster; a document without the lists is not one
+    strict.refuse_double_keys(data, sweep.keys)
+    if raw.get("schema") != SCHEMA:
+        reason = "required field is missing" if "schema" not in raw else f"expected {SCHEMA!r}"
+        raise InputError("$.schema", _short(raw.get("schema")), reason)
+    try:
+        return Parsed(msgspec.convert(raw, Document), sweep.extras)
+    except msgspec.ValidationError as error:
+        raise _readable(raw, str(error)) from None
 
 
 def _sweep_object(row: dict[str, object], shape: Shape, path: str, sweep: _Sweep) -> None:
@@ -76,9 +82,8 @@ def _sweep_object(row: dict[str, object], shape: Shape, path: str, sweep: _Sweep
     for key in dead:
         del row[key]
     if not row.keys() <= shape.known:
-        unknown = {key: row.pop(key) for key in row.keys() - shape.known}
+        unknown = {key: _kept(row.pop(key), sweep) for key in row.keys() - shape.known}
         sweep.extras[path] = dict(sorted(unknown.items()))
-        sweep.keys += sum(map(_count_keys, unknown.values()))
     for key in shape.nested.keys() & row.keys():
         _sweep_nested(row, key, shape.nested[key], path, sweep)
 
@@ -98,10 +103,14 @@ def _sweep_nested(row: dict[str, object], key: str, shape: Shape, path: str, swe
             _sweep_object(value, shape, f"{path}.{key}", sweep)
 
 
-def _count_keys(value: object) -> int:
+def _kept(value: object, sweep: _Sweep) -> object:
+    """An unknown field's value as it can be stored: integers beyond 64 bits become text, which keeps their digits."""
     if isinstance(value, dict):
-        return len(value) + sum(map(_count_keys, value.values()))
-    return sum(map(_count_keys, value)) if isinstance(value, list) else 0
+        sweep.keys += len(value)
+        return {key: _kept(item, sweep) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_kept(item, sweep) for item in value]
+    return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**64 else value
 
 
 def _readable(raw: dict[str, object], message: str) -> InputError:

@@ -7,7 +7,7 @@ import numpy as np
 from scheduler.cluster.podchecks import check_spec
 from scheduler.cluster.records import AGENT_OWNERS, FINISHED_PHASES, OwnerRecord, PodRecord
 from scheduler.cluster.rows import MAX_DEVICES, MAX_TIME, Rows, frozen, ranks
-from scheduler.cluster.snapshot import MOVE_MODES, ORPHAN, UNKNOWN, WORK_CLASSES, Ints, PodSpec
+from scheduler.cluster.snapshot import ABSENT, MOVE_MODES, ORPHAN, UNKNOWN, WORK_CLASSES, Ints, PodSpec
 
 Fields = dict[str, object]
 TIMES = (
@@ -69,12 +69,11 @@ def _amounts(rows: Rows[PodRecord]) -> Fields:
     nothing = (gpus > 0) & (share == 0)
     if nothing.any():
         raise rows.refuse(int(nothing.argmax()), "gpu_milli", 0, "must be from 1 to 1000")
-    memory = np.array([pod.gpu_memory_mib or 0 for pod in rows.records], np.int64)
-    rows.optional("gpu_memory_mib")
+    stated = rows.optional("gpu_memory_mib")
     return {
         "pod_gpus": frozen(gpus.astype(np.int32)),
         "pod_gpu_milli": frozen(share.astype(np.int32)),
-        "pod_gpu_memory_mib": frozen(memory),
+        "pod_gpu_memory_mib": frozen(np.where(stated == ABSENT, 0, stated)),
         "pod_cpu_milli": frozen(rows.integers("cpu_milli")),
         "pod_memory_mib": frozen(rows.integers("memory_mib")),
         "pod_priority": frozen(rows.integers("priority", low=-MAX_TIME, high=MAX_TIME)),

@@ -41,7 +41,7 @@ class Rows[T]:
 
     def optional(self, field: str, *, low: int = 0, high: int = MAX_QUANTITY) -> Longs:
         """[rows] The same with ``ABSENT`` where the field is not given."""
-        return self._checked(field, [ABSENT if value is None else value for value in self.values(field)], low, high)
+        return self._checked(field, list(self.values(field)), low, high)
 
     def flags(self, field: str) -> Bools:
         return np.fromiter(self.values(field), np.bool_, len(self.records))
@@ -51,10 +51,12 @@ class Rows[T]:
         return tuple([value or "" for value in self.values(field)])  # type: ignore[misc]
 
     def _checked(self, field: str, values: list[object], low: int, high: int) -> Longs:
+        if ABSENT in values:  # given, and yet the number that stands for not given
+            raise self.refuse(values.index(ABSENT), field, ABSENT, _outside(ABSENT, low, high))
         try:
-            column = np.array(values, np.int64)
+            column = np.array([ABSENT if value is None else value for value in values], np.int64)
         except OverflowError:
-            row = next(i for i, value in enumerate(values) if not -MAX_TIME <= value <= MAX_TIME)  # type: ignore[operator]
+            row = next(i for i, value in enumerate(values) if value is not None and not -MAX_TIME <= value <= MAX_TIME)  # type: ignore[operator]
             raise self.refuse(row, field, values[row], _outside(values[row], low, high)) from None
         bad = ((column < low) | (column > high)) & (column != ABSENT)
         if bad.any():

@@ -35,6 +35,9 @@ POD_FAULTS = [
     ({"gpu_milli": 1001}, "$.pods[1].gpu_milli: must be from 0 to 1000 (got 1001)"),
     ({"cpu_milli": -5}, "$.pods[1].cpu_milli: must not be negative (got -5)"),
     ({"memory_mib": 2**63}, "$.pods[1].memory_mib: must be at most 17592186044416 (got 9223372036854775808)"),
+    ({"gpu_memory_mib": 2**63}, "$.pods[1].gpu_memory_mib: must be at most 17592186044416 (got 9223372036854775808)"),
+    ({"gpus": -(2**63)}, f"$.pods[1].gpus: must be from 0 to 65536 (got {-(2**63)})"),
+    ({"started_s": -(2**63)}, f"$.pods[1].started_s: must be from {-(2**53)} to {2**53} (got {-(2**63)})"),
     ({"tier": "MP"}, "$.pods[1].tier: expected one of HP, LP (got 'MP')"),
     ({"class": "x"}, "$.pods[1].class: expected one of training, dev, online, offline (got 'x')"),
     ({"labels": {"a": "x", "b": 3}}, "$.pods[1].labels.b: expected text (got 3)"),
@@ -56,6 +59,15 @@ POD_FAULTS = [
 NODE_FAULTS = [
     ({"domain": "x"}, "$.nodes[1].domain: no such domain in cluster default (got 'x')"),
     ({"name": "n1"}, "$.nodes[1].name: the same identity as $.nodes[0] (got 'n1')"),
+    ({"max_pods": -(2**63)}, f"$.nodes[1].max_pods: must be from 0 to {2**31 - 2} (got {-(2**63)})"),
+    (
+        {"devices": [{"index": 0, "numa": 2**64}]},
+        f"$.nodes[1].devices[0].numa: must be from -1 to {2**31 - 2} (got {2**64})",
+    ),
+    (
+        {"devices": [{"index": 0, "nvlink_group": 2**64}]},
+        f"$.nodes[1].devices[0].nvlink_group: must be from -1 to {2**31 - 2} (got {2**64})",
+    ),
     ({"devices": [{"index": 2}]}, "$.nodes[1].devices[0].index: no such device on a node of 2 GPUs (got 2)"),
     ({"devices": [{"index": 0}, {"index": 0}]}, "$.nodes[1].devices[1].index: the same device is listed twice (got 0)"),
     (
@@ -180,6 +192,16 @@ def test_unknown_fields_are_kept_by_path_and_listed_by_owner() -> None:
         "unknown field $.pods.wombat is kept (jobs/a)",
     )
     assert made.document()["pods"][0]["wombat"] == 4
+
+
+def test_an_unknown_integer_that_no_column_can_hold_keeps_its_digits() -> None:
+    snapshot = read(document(serial=[2**64, -(2**63) - 1, 7]))
+    assert snapshot.extras == {"$": {"serial": [str(2**64), str(-(2**63) - 1), 7]}}
+
+
+def test_what_can_be_decoded_and_is_too_deep_to_look_through_is_refused() -> None:
+    deep = document().replace(b'"pods":', b'"note": ' + b"[" * 900 + b"]" * 900 + b', "spaced" : 1, "pods":')
+    assert refusal(deep) == "$: not valid JSON: nested too deeply"
 
 
 def test_a_cluster_without_nodes_is_a_cluster() -> None:
