@@ -26,7 +26,7 @@ help:
 	@echo "make test-published                  against traces and published tables in SLACKLINE_SHARED"
 	@echo "make bench | lint | format | install | clean"
 
-install: .venv/.installed node_modules/.installed staticfiles/.collected
+install: .venv/.installed .venv/.compiled node_modules/.installed staticfiles/.collected
 
 $(CURDIR)/.venv-tools/bin/uv:
 	scripts/bring-uv $(CURDIR)/.venv-tools
@@ -35,6 +35,11 @@ $(CURDIR)/.venv-tools/bin/uv:
 	test -x $(PY) || $(UV) venv --quiet --python "$$(cat .python-version)" .venv
 	VIRTUAL_ENV=$(CURDIR)/.venv $(UV) pip sync --quiet --require-hashes requirements.lock
 	VIRTUAL_ENV=$(CURDIR)/.venv $(UV) pip install --quiet --no-deps -e .
+	touch $@
+
+# The planner's kernels, compiled once and kept on disk, so that the first plan waits for no compiler
+.venv/.compiled: .venv/.installed $(wildcard scheduler/consolidation/*.py)
+	$(PY) -m scheduler.consolidation.warm
 	touch $@
 
 node_modules/.installed: package-lock.json package.json | $(UV)

@@ -32,21 +32,21 @@ from scheduler.consolidation.columns import (
     W_CHECKS,
     Arena,
 )
-from scheduler.consolidation.kernel import kernel
+from scheduler.consolidation.kernel import kernel, pasted
 from scheduler.consolidation.room import fits, place, remove
 
 TARGETS = 6  # nodes looked at closely when a pod fits nowhere
 CPU_RANGE = 1 << 36
 
 
-@kernel
+@pasted
 def fullness(a: Arena, t: int) -> int:
     """Smaller is the better target: nodes that stay anyway, then fewest free devices, then least free CPU."""
     stays = a.node[t, N_DRAINABLE] == 0 or a.node[t, N_PINNED] > 0
     return ((0 if stays else 1 << 22) + a.node[t, N_MILLI]) * CPU_RANGE + a.node[t, N_CPU]
 
 
-@kernel
+@pasted
 def best_target(a: Arena, p: int, members: Longs) -> int:
     """The best node of the group that takes the pod as things stand, or NONE."""
     best, found = 2**62, NONE
@@ -63,7 +63,7 @@ def best_target(a: Arena, p: int, members: Longs) -> int:
     return found
 
 
-@kernel
+@pasted
 def shortfall(a: Arena, p: int, t: int) -> int:
     """Smaller is the more promising node to make room on; NONE where no departure could help."""
     if a.node[t, N_OPEN] == 0 or a.node[t, N_ATTRACTED] > 0 or a.node[t, N_WORK] <= a.node[t, N_PINNED]:
@@ -78,10 +78,11 @@ def shortfall(a: Arena, p: int, t: int) -> int:
 
 
 @kernel
-def promising(a: Arena, p: int, members: Longs) -> Longs:
-    """[TARGETS] The nodes where the least has to leave for the pod, best first, NONE behind the last one."""
-    nodes = np.full(TARGETS, NONE, np.int64)
-    scores = np.full(TARGETS, 2**62, np.int64)
+def promising(a: Arena, p: int, members: Longs, nodes: Longs) -> None:
+    """Write to ``nodes`` [TARGETS] where the least has to leave for the pod, best first, NONE behind the last one."""
+    scores = np.empty(TARGETS, np.int64)
+    for i in range(TARGETS):
+        nodes[i], scores[i] = NONE, 2**62
     for t in members:
         a.work[W_CHECKS] -= 1
         score = shortfall(a, p, t)
@@ -92,10 +93,9 @@ def promising(a: Arena, p: int, members: Longs) -> Longs:
             nodes[i], scores[i] = nodes[i - 1], scores[i - 1]
             i -= 1
         nodes[i], scores[i] = t, score
-    return nodes
 
 
-@kernel
+@pasted
 def larger(a: Arena, p: int, q: int) -> bool:
     """Order of the pods of a node: more of its devices first, then more CPU, then identity."""
     mine, other = a.pod[p, P_GPUS] * a.pod[p, P_MILLI], a.pod[q, P_GPUS] * a.pod[q, P_MILLI]
@@ -122,6 +122,19 @@ def leavers(a: Arena, t: int) -> Longs:
             count += 1
         p = a.pod[p, P_NEXT]
     return found[:count]
+
+
+@kernel
+def next_leaver(a: Arena, t: int, asked: int) -> int:
+    """The smallest pod that may still leave the node and is larger than the one asked last (NONE: any), or NONE."""
+    found = NONE
+    p = a.node[t, N_FIRST]
+    while p != NONE:
+        free = a.pod[p, P_FIXED] == 0 and a.pod[p, P_MOVED] == 0 and a.pod[p, P_AGENT] == 0
+        if free and (asked == NONE or larger(a, p, asked)) and (found == NONE or larger(a, found, p)):
+            found = p
+        p = a.pod[p, P_NEXT]
+    return found
 
 
 @kernel

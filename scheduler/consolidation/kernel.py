@@ -11,6 +11,7 @@ from types import CodeType
 from typing import cast
 
 import numba
+from numba.core import types
 
 from scheduler.consolidation import columns
 
@@ -20,7 +21,20 @@ _codes: list[CodeType] = []
 def kernel[F: Callable[..., object]](function: F) -> F:
     """Compile a function that entry points call."""
     _codes.append(function.__code__)
-    return cast(F, numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+    compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # type: ignore[call-overload]
+    template, plain = compiled.get_call_template, cast(Callable[[object], object], types.unliteral)
+    # Each literal among the arguments would be compiled to a variant of its own
+    compiled.get_call_template = lambda args, kws: template(tuple(plain(arg) for arg in args), kws)
+    return cast(F, compiled)
+
+
+def pasted[F: Callable[..., object]](function: F) -> F:
+    """Compile a function into each place that calls it: for those with one place, or a line or two.
+
+    Every kernel is optimised again inside each of its callers, so many thin layers take long to compile.
+    """
+    _codes.append(function.__code__)
+    return cast(F, numba.njit(inline="always")(function))
 
 
 def entry[F: Callable[..., object]](function: F) -> F:

@@ -15,7 +15,7 @@ from scheduler.consolidation.columns import (
     W_MOVES,
     Arena,
 )
-from scheduler.consolidation.kernel import edition, entry, kernel
+from scheduler.consolidation.kernel import edition, entry, kernel, pasted
 from scheduler.consolidation.room import place, remove
 
 
@@ -31,7 +31,7 @@ def move(a: Arena, p: int, t: int, depth: int, parent: int) -> None:
     place(a, p, t)
 
 
-@kernel
+@pasted
 def undo(a: Arena, mark: int) -> None:
     """Take back all moves from row ``mark`` of the log on."""
     unwind(a, a.work[W_MOVES], mark)

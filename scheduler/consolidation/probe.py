@@ -55,7 +55,7 @@ from scheduler.consolidation.columns import (
     W_MOVES,
     Arena,
 )
-from scheduler.consolidation.kernel import edition, entry, kernel
+from scheduler.consolidation.kernel import edition, entry, kernel, pasted
 from scheduler.consolidation.moves import move, undo
 from scheduler.consolidation.room import (
     at_home,
@@ -100,13 +100,13 @@ class Findings(NamedTuple):
     first: Longs  # [nodes asked about + 1] first finding of each
 
 
-@kernel
+@pasted
 def fixed_or_gone(a: Arena, p: int) -> bool:
     free = a.pod[p, P_FIXED] == 0 or a.pod[p, P_FIXED] == LENT
     return not free or a.pod[p, P_MOVED] > 0 or a.pod[p, P_AGENT] > 0
 
 
-@kernel
+@pasted
 def candidates_of(a: Arena, t: int) -> Longs:
     """The pods that a plan could move off the node, largest first."""
     found = np.empty(a.node[t, N_WORK], np.int64)
@@ -124,7 +124,7 @@ def candidates_of(a: Arena, t: int) -> Longs:
     return found[:count]
 
 
-@kernel
+@pasted
 def devices_missing(a: Arena, p: int, t: int) -> int:
     """Whole GPUs, or milli of a share, that the node lacks for the pod."""
     asked, milli = a.pod[p, P_GPUS] * a.pod[p, P_MILLI], a.pod[p, P_MILLI]
@@ -142,7 +142,7 @@ def devices_missing(a: Arena, p: int, t: int) -> int:
     return max(1, lacking)
 
 
-@kernel
+@pasted
 def unfit(a: Arena, p: int, t: int) -> tuple[int, int]:
     """The first reason why the pod does not fit beside all that stands on an eligible node, and what is missing."""
     traits = a.pod[p, P_TRAITS]
@@ -164,7 +164,7 @@ def unfit(a: Arena, p: int, t: int) -> tuple[int, int]:
     return NONE, 0
 
 
-@kernel
+@pasted
 def crowded(a: Arena, p: int, t: int) -> int:
     """The reason why a resident and the pod cannot stand together, NONE where all can."""
     refused, r = NONE, a.node[t, N_FIRST]
@@ -192,7 +192,7 @@ def why_not(a: Arena, q: Question, p: int, t: int) -> tuple[int, int]:
     return (q.closed_last[t] if found == NONE else found), missing
 
 
-@kernel
+@pasted
 def nearness(reason: int, missing: int) -> int:
     """Smaller is nearer: short of memory, then of CPU, then of GPUs, then of pods; FAR without an amount."""
     if missing == 0:
@@ -204,7 +204,7 @@ def nearness(reason: int, missing: int) -> int:
     return (3 if reason == R_SLOTS else 2) * RANK + missing
 
 
-@kernel
+@pasted
 def examine(a: Arena, q: Question, out: Findings, p: int, node: int, row: int) -> None:
     """Count the reasons of all nodes and keep the nearest shortage among those that may receive."""
     nearest = FAR
@@ -219,7 +219,7 @@ def examine(a: Arena, q: Question, out: Findings, p: int, node: int, row: int) -
             out.reason[row], out.missing[row] = reason, missing
 
 
-@kernel
+@pasted
 def glance(a: Arena, q: Question, out: Findings, p: int, row: int) -> None:
     """The nearest shortage among the emptiest nodes that may receive."""
     nearest = FAR + 1
@@ -233,7 +233,7 @@ def glance(a: Arena, q: Question, out: Findings, p: int, row: int) -> None:
             out.reason[row], out.missing[row] = reason, missing
 
 
-@kernel
+@pasted
 def first_fit(a: Arena, q: Question, p: int) -> int:
     """The fullest node that takes the pod; those with less GPU left than it asks for are passed over at once."""
     first = np.searchsorted(q.ranked_milli, a.pod[p, P_GPUS] * a.pod[p, P_MILLI])
@@ -243,7 +243,7 @@ def first_fit(a: Arena, q: Question, p: int) -> int:
     return NONE
 
 
-@kernel
+@pasted
 def record(a: Arena, q: Question, out: Findings, p: int, node: int, wanted: bool, row: int, clean: bool) -> None:
     """Write the finding for a pod without room; ``clean``: no other pod of the node has been placed before it."""
     known = q.known[q.kind[p]]
@@ -259,7 +259,7 @@ def record(a: Arena, q: Question, out: Findings, p: int, node: int, wanted: bool
         q.known[q.kind[p]] = row
 
 
-@kernel
+@pasted
 def ask(a: Arena, q: Question, out: Findings, node: int, counts_wanted: bool, row: int) -> int:
     """Try to empty one node, largest pod first; writes a finding per pod without room, returns the next free row."""
     mark, first, was_open = a.work[W_MOVES], row, a.node[node, N_OPEN]

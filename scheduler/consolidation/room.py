@@ -58,25 +58,25 @@ from scheduler.consolidation.columns import (
     WANTS,
     Arena,
 )
-from scheduler.consolidation.kernel import kernel
+from scheduler.consolidation.kernel import kernel, pasted
 
 MASKED = 62  # devices of a node whose health the bit mask can say
 
 
-@kernel
+@pasted
 def floats(a: Arena, p: int) -> bool:
     """Whether the pod's place on the devices has to be computed: a share, or devices that it listed and still holds."""
     share = a.pod[p, P_GPUS] > 0 and a.pod[p, P_MILLI] != WHOLE_GPU_MILLI
     return share or (a.pod[p, P_LISTED] != NONE and a.pod[p, P_MOVED] == 0)
 
 
-@kernel
+@pasted
 def usable(a: Arena, t: int, device: int) -> bool:
     """Whether the device is healthy and not cut into slices; the mask covers the first MASKED devices."""
     return device >= MASKED or (a.node[t, N_BROKEN] >> device) & 1 == 0
 
 
-@kernel
+@pasted
 def bind_listed(a: Arena, p: int, t: int) -> int:
     """Lay the pod on the devices it lists; returns how many it touches first, NONE where one of them is overfull."""
     opened = 0
@@ -91,7 +91,7 @@ def bind_listed(a: Arena, p: int, t: int) -> int:
     return opened
 
 
-@kernel
+@pasted
 def open_whole(a: Arena, t: int, wanted: int) -> int:
     """Take the first untouched devices for whole GPUs; returns how many were still missing."""
     for device in range(a.node[t, N_DEVICES]):
@@ -102,7 +102,7 @@ def open_whole(a: Arena, t: int, wanted: int) -> int:
     return wanted
 
 
-@kernel
+@pasted
 def queue_share(a: Arena, p: int, queued: int) -> int:
     """Insert into the scratch list by falling share, then identity; returns the new length."""
     i = queued
@@ -118,7 +118,7 @@ def queue_share(a: Arena, p: int, queued: int) -> int:
     return queued + 1
 
 
-@kernel
+@pasted
 def place_shares(a: Arena, t: int, queued: int, room: int) -> int:
     """First fit in the queue's order on at most ``room`` more devices; returns the room left, NONE without a place."""
     for i in range(queued):
@@ -145,9 +145,8 @@ def place_shares(a: Arena, t: int, queued: int, room: int) -> int:
 def lay_out(a: Arena, t: int, extra: int) -> int:
     """Untouched devices of node ``t`` with its pods and ``extra`` (NONE: nobody) on it, NONE where they do not fit."""
     devices = a.node[t, N_DEVICES]
-    a.rest[:devices] = WHOLE_GPU_MILLI
-    a.memory[:devices] = a.node[t, N_DEVICE_MEMORY]
-    a.touched[:devices] = 0
+    for device in range(devices):
+        a.rest[device], a.memory[device], a.touched[device] = WHOLE_GPU_MILLI, a.node[t, N_DEVICE_MEMORY], 0
     whole, queued, room = 0, 0, a.node[t, N_ROOM]
     arrives = extra != NONE
     p = extra if arrives else a.node[t, N_FIRST]
@@ -205,7 +204,7 @@ def clashes(a: Arena, p: int, r: int) -> bool:
     return share_entry(a, REFUSES, p, CARRIES, r) or share_entry(a, CARRIES, p, REFUSES, r)
 
 
-@kernel
+@pasted
 def near_wanted(a: Arena, p: int, t: int) -> bool:
     """Affinity: every wanted entry is carried by a pod that stands on the node and stays there in this wave."""
     k = a.pod[p, P_COMPANY]
@@ -223,7 +222,7 @@ def near_wanted(a: Arena, p: int, t: int) -> bool:
     return True
 
 
-@kernel
+@pasted
 def slices_fit(a: Arena, p: int, t: int) -> bool:
     k, row = a.pod[p, P_COMPANY], a.node[t, N_SLICES]
     first = a.company_start[SLICES, k]
@@ -234,7 +233,7 @@ def slices_fit(a: Arena, p: int, t: int) -> bool:
     return True
 
 
-@kernel
+@pasted
 def at_home(a: Arena, p: int, t: int) -> bool:
     """Whether the node lies in the domains that hold the pod; an unknown domain is none."""
     for level, wanted in ((a.pod[p, P_LEVEL], a.pod[p, P_DOMAIN]), (a.pod[p, P_LEVEL_2], a.pod[p, P_DOMAIN_2])):
@@ -245,7 +244,7 @@ def at_home(a: Arena, p: int, t: int) -> bool:
     return True
 
 
-@kernel
+@pasted
 def company_fits(a: Arena, p: int, t: int) -> bool:
     """Whether ports, affinity, topology and slices allow the pod on the node."""
     traits = a.pod[p, P_TRAITS]
@@ -272,7 +271,7 @@ def fits(a: Arena, p: int, t: int) -> bool:
     return a.pod[p, P_TRAITS] == 0 or company_fits(a, p, t)
 
 
-@kernel
+@pasted
 def book(a: Arena, p: int, t: int, sign: int) -> None:
     """Take (sign 1) or give back (-1) what pod ``p`` asks of node ``t``; the devices' layout comes after the lists."""
     a.node[t, N_CPU] -= sign * a.pod[p, P_CPU]
@@ -292,7 +291,7 @@ def book(a: Arena, p: int, t: int, sign: int) -> None:
             a.slices[row, a.company[first + i]] -= sign * a.company[a.company_start[SLICE_COUNTS, k] + i]
 
 
-@kernel
+@pasted
 def settle(a: Arena, t: int) -> None:
     """Count the untouched devices anew after a pod came or went."""
     if a.node[t, N_FLOATING] > 0:

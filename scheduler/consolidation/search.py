@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from scheduler.cluster.snapshot import Longs
-from scheduler.consolidation.candidates import best_target, fits_without, leavers, promising
+from scheduler.consolidation.candidates import TARGETS, best_target, fits_without, leavers, next_leaver, promising
 from scheduler.consolidation.columns import (
     L_CHAIN,
     L_TARGET,
@@ -24,12 +24,16 @@ from scheduler.consolidation.columns import (
     W_MOVES,
     Arena,
 )
-from scheduler.consolidation.kernel import edition, entry, kernel
+from scheduler.consolidation.kernel import edition, entry, kernel, pasted
 from scheduler.consolidation.moves import move, undo
 from scheduler.consolidation.room import fits
 
 TOGETHER = 4  # pods that may leave one node for one other pod
-Eject = Callable[[Arena, int, Longs, int, int], bool]
+
+# A frame: the pod that needs room, for whom it makes room itself, the node in hand, the position of the next one, the
+# pod asked last, how many may leave together, how many have left, where the log stood, the promising nodes.
+F_POD, F_PARENT, F_TARGET, F_NEXT, F_ASKED, F_TOGETHER, F_LEFT, F_MARK, F_TARGETS = range(9)
+FRAME_COLUMNS = F_TARGETS + TARGETS
 
 
 @kernel
@@ -42,62 +46,95 @@ def eject_directly(a: Arena, p: int, members: Longs, depth: int, parent: int) ->
     return True
 
 
-def _eject(below: Eject) -> Eject:
-    """Kernel: let one pod of a node make room, else a few small ones, each moving by ``below``.
+@pasted
+def start_frame(a: Arena, stack: Longs, depth: int, p: int, parent: int, members: Longs) -> None:
+    """Begin to look for room for a pod that has none."""
+    stack[depth, F_POD], stack[depth, F_PARENT] = p, parent
+    stack[depth, F_TARGET], stack[depth, F_NEXT] = NONE, F_TARGETS
+    promising(a, p, members, stack[depth, F_TARGETS:])
 
-    One kernel per level, because the compiler's disk cache does not bring recursive kernels back to life.
-    """
 
-    @kernel
-    def eject(a: Arena, p: int, members: Longs, depth: int, parent: int) -> bool:
-        if eject_directly(a, p, members, depth, parent):
-            return True
-        if a.work[W_CHECKS] <= 0:
-            return False
-        for t in promising(a, p, members):
-            if t == NONE or a.work[W_CHECKS] <= 0:
-                break
-            pods, mark, made = leavers(a, t), a.work[W_MOVES], False
-            a.node[t, N_OPEN] = 0
-            for together in (1, TOGETHER):
-                left = 0
-                for i in range(len(pods) - 1, -1, -1):
-                    if made or left == together or a.work[W_CHECKS] <= 0:
-                        break
-                    if together == 1 and not fits_without(a, p, t, pods[i]):
-                        continue
-                    if below(a, pods[i], members, depth + 1, p):
-                        left += 1
-                        made = fits(a, p, t)
-                        if not made and together == 1:
-                            undo(a, mark)
-                            left = 0
-                if not made:
-                    undo(a, mark)
-            a.node[t, N_OPEN] = 1
-            if made:
-                move(a, p, t, depth, parent)
-                return True
+@pasted
+def take_target(a: Arena, frame: Longs) -> bool:
+    """Close the next promising node, to make room there; False where none is left."""
+    if frame[F_NEXT] == FRAME_COLUMNS or frame[frame[F_NEXT]] == NONE or a.work[W_CHECKS] <= 0:
         return False
-
-    return eject
-
-
-_once = _eject(eject_directly)
-_twice = _eject(_once)
-_thrice = _eject(_twice)
+    frame[F_TARGET], frame[F_MARK] = frame[frame[F_NEXT]], a.work[W_MOVES]
+    frame[F_NEXT] += 1
+    frame[F_ASKED], frame[F_TOGETHER], frame[F_LEFT] = NONE, 1, 0
+    a.node[frame[F_TARGET], N_OPEN] = 0
+    return True
 
 
-@kernel
-def eject_within(a: Arena, p: int, members: Longs, levels: int) -> bool:
-    """Move a pod off the drained node, with at most ``levels`` (0 to 3) levels of pods that make room for others."""
-    if levels == 0:
-        return eject_directly(a, p, members, 0, NONE)
-    if levels == 1:
-        return _once(a, p, members, 0, NONE)
-    if levels == 2:
-        return _twice(a, p, members, 0, NONE)
-    return _thrice(a, p, members, 0, NONE)
+@pasted
+def take_pod(a: Arena, frame: Longs) -> int:
+    """The next pod that may leave the frame's node, smallest first: one alone, then a few together; NONE for nobody."""
+    while frame[F_LEFT] < frame[F_TOGETHER] and a.work[W_CHECKS] > 0:
+        q = next_leaver(a, frame[F_TARGET], frame[F_ASKED])
+        if q == NONE:
+            break
+        frame[F_ASKED] = q
+        if frame[F_TOGETHER] > 1 or fits_without(a, frame[F_POD], frame[F_TARGET], q):
+            return q
+    undo(a, frame[F_MARK])
+    if frame[F_TOGETHER] == 1:
+        frame[F_ASKED], frame[F_TOGETHER], frame[F_LEFT] = NONE, TOGETHER, 0
+    else:
+        a.node[frame[F_TARGET], N_OPEN] = 1
+        frame[F_TARGET] = NONE
+    return NONE
+
+
+@pasted
+def climb(a: Arena, stack: Longs, depth: int) -> int:
+    """A pod has left the node of frame ``depth``: move all pods that have room now; returns the frame that goes on."""
+    while depth >= 0:
+        frame = stack[depth]
+        frame[F_LEFT] += 1
+        if not fits(a, frame[F_POD], frame[F_TARGET]):
+            if frame[F_TOGETHER] == 1:
+                undo(a, frame[F_MARK])
+                frame[F_LEFT] = 0
+            return depth
+        a.node[frame[F_TARGET], N_OPEN] = 1
+        move(a, frame[F_POD], frame[F_TARGET], depth, frame[F_PARENT])
+        depth -= 1
+    return depth
+
+
+@pasted
+def make_room(a: Arena, pod: int, members: Longs, levels: int) -> bool:
+    """Move a pod that fits nowhere by letting others leave first, and others for those, ``levels`` deep.
+
+    One pod of a node makes room, else a few small ones.  The levels are frames of a stack, because the compiler's disk
+    cache does not bring recursive kernels back to life.
+    """
+    stack, depth = np.empty((levels, FRAME_COLUMNS), np.int64), 0
+    start_frame(a, stack, 0, pod, NONE, members)
+    while depth >= 0:
+        frame = stack[depth]
+        if frame[F_TARGET] == NONE and not take_target(a, frame):
+            if depth == 0:
+                return False
+            depth -= 1
+            continue
+        q = take_pod(a, frame)
+        if q == NONE:
+            continue
+        if eject_directly(a, q, members, depth + 1, frame[F_POD]):
+            depth = climb(a, stack, depth)
+        elif depth + 1 < levels and a.work[W_CHECKS] > 0:
+            depth += 1
+            start_frame(a, stack, depth, q, stack[depth - 1, F_POD], members)
+    return True
+
+
+@pasted
+def eject(a: Arena, p: int, members: Longs, levels: int) -> bool:
+    """Move a pod off the drained node, with at most ``levels`` levels of pods that make room for others."""
+    if eject_directly(a, p, members, 0, NONE):
+        return True
+    return levels > 0 and a.work[W_CHECKS] > 0 and make_room(a, p, members, levels)
 
 
 @kernel
@@ -109,7 +146,7 @@ def drain(a: Arena, node: int, members: Longs, levels: int, checks: int) -> bool
     a.node[node, N_OPEN] = 0
     a.work[W_CHECKS] = checks
     for p in leavers(a, node):
-        if not eject_within(a, p, members, levels) or a.work[W_MOVES] > a.work[W_LIMIT]:
+        if not eject(a, p, members, levels) or a.work[W_MOVES] > a.work[W_LIMIT]:
             undo(a, mark)
             a.node[node, N_OPEN] = was_open
             return False
@@ -117,7 +154,7 @@ def drain(a: Arena, node: int, members: Longs, levels: int, checks: int) -> bool
     return True
 
 
-@kernel
+@pasted
 def chains_to(a: Arena, mark: int, t: int) -> int:
     """How many chains from row ``mark`` of the log on use node ``t``."""
     found, last = 0, NONE
@@ -127,11 +164,11 @@ def chains_to(a: Arena, mark: int, t: int) -> int:
     return found
 
 
-@kernel
+@pasted
 def open_one(a: Arena, empty: int, order: Longs, members: Longs, levels: int, checks: int) -> int:
     """Let an empty node receive if that empties more than one other; returns the net gain."""
     mark, chains = a.work[W_MOVES], a.work[W_CHAINS]
-    drained = np.full(len(order), NONE, np.int64)
+    drained = np.empty(len(order), np.int64)
     a.node[empty, N_OPEN] = 1
     gain = 0
     for node in order:

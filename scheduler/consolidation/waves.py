@@ -22,9 +22,10 @@ from scheduler.consolidation.columns import (
     P_MOVED,
     P_NODE,
     P_STEADY,
+    POD_COLUMNS,
     Arena,
 )
-from scheduler.consolidation.kernel import edition, entry, kernel
+from scheduler.consolidation.kernel import edition, entry, pasted
 from scheduler.consolidation.room import fits, place, remove
 
 Allowed = tuple[Longs, Longs, Longs]  # left, start, entries of an Allowance
@@ -64,7 +65,7 @@ def allowance(snapshot: Snapshot) -> Allowance:
     return Allowance(np.maximum(left, 0), start.astype(np.int64), owner[order].astype(np.int64))
 
 
-@kernel
+@pasted
 def affordable(left: Longs, start: Longs, entries: Longs, p: int) -> bool:
     spent = 0
     for i in range(start[p], start[p + 1]):
@@ -72,7 +73,7 @@ def affordable(left: Longs, start: Longs, entries: Longs, p: int) -> bool:
     return spent == 0
 
 
-@kernel
+@pasted
 def made_by(a: Arena, i: int, gone: Longs, first_gone: Longs, after: Longs, count: int) -> int:
     """Write to ``after`` the fewest earlier departures from the target without which move ``i`` has no room.
 
@@ -94,19 +95,19 @@ def made_by(a: Arena, i: int, gone: Longs, first_gone: Longs, after: Longs, coun
         if a.pod[a.log[j, L_POD], P_NODE] == t:
             remove(a, a.log[j, L_POD])
         j = gone[j]
-    after[first:count] = np.sort(after[first:count])
     return count - first
 
 
-@kernel
+@pasted
 def start_move(a: Arena, i: int, copy: int) -> None:
     p = a.log[i, L_POD]
-    a.pod[copy] = a.pod[p]
+    for column in range(POD_COLUMNS):
+        a.pod[copy, column] = a.pod[p, column]
     a.pod[copy, P_MOVED], a.pod[copy, P_STEADY], a.pod[p, P_STEADY] = 1, 0, 0
     place(a, copy, a.log[i, L_TARGET])
 
 
-@kernel
+@pasted
 def end_wave(a: Arena, moves: Longs, gone: Gone, waiting: Longs, parent: Longs) -> None:
     """The old copies of the wave's moves leave; the new ones stand."""
     copies = len(a.pod) - len(parent)
@@ -119,31 +120,32 @@ def end_wave(a: Arena, moves: Longs, gone: Gone, waiting: Longs, parent: Longs) 
             waiting[parent[i]] -= 1
 
 
-def _assign_entry(stamp: int) -> Callable[..., int]:
-    @kernel
-    def run_wave(
-        a: Arena, pending: Longs, turn: int, blocked: Longs, waiting: Longs, allowed: Allowed, gone: Gone, out: Out
-    ) -> int:
-        """Start the moves that may go now and compact the others to the front of ``pending``; returns their number."""
-        left, start, entries = allowed
-        wave, first, number, after, count = out
-        copies, budget, stays = len(a.pod) - len(wave), left.copy(), 0
-        for i in pending:
-            p, t = a.log[i, L_POD], a.log[i, L_TARGET]
-            free = blocked[t] != turn and waiting[i] == 0 and affordable(budget, start, entries, p)
-            if not free or not fits(a, p, t):
-                blocked[t] = turn
-                pending[stays] = i
-                stays += 1
-                continue
-            number[i] = made_by(a, i, gone[0], gone[1], after, count[0])
-            first[i], count[0] = count[0], count[0] + number[i]
-            start_move(a, i, copies + i)
-            for k in range(start[p], start[p + 1]):
-                budget[entries[k]] -= 1
-            wave[i] = turn
-        return stays
+@pasted
+def run_wave(
+    a: Arena, pending: Longs, turn: int, blocked: Longs, waiting: Longs, allowed: Allowed, gone: Gone, out: Out
+) -> int:
+    """Start the moves that may go now and compact the others to the front of ``pending``; returns their number."""
+    left, start, entries = allowed
+    wave, first, number, after, count = out
+    copies, budget, stays = len(a.pod) - len(wave), left.copy(), 0
+    for i in pending:
+        p, t = a.log[i, L_POD], a.log[i, L_TARGET]
+        free = blocked[t] != turn and waiting[i] == 0 and affordable(budget, start, entries, p)
+        if not free or not fits(a, p, t):
+            blocked[t] = turn
+            pending[stays] = i
+            stays += 1
+            continue
+        number[i] = made_by(a, i, gone[0], gone[1], after, count[0])
+        first[i], count[0] = count[0], count[0] + number[i]
+        start_move(a, i, copies + i)
+        for k in range(start[p], start[p + 1]):
+            budget[entries[k]] -= 1
+        wave[i] = turn
+    return stays
 
+
+def _assign_entry(stamp: int) -> Callable[..., int]:
     @entry
     def assign(a: Arena, parent: Longs, allowed: Allowed, out: Out) -> int:
         """Fill ``out``; returns how many moves found no wave.
@@ -184,5 +186,5 @@ def schedule(a: Arena, moves: int, allowed: Allowance) -> Schedule:
     copy = a._replace(pod=a.pod.take(rows, axis=0), node=a.node.copy(), slices=a.slices.copy())
     out = wave, first, number, after, np.zeros(1, np.int64)
     assign(copy, row_of[log[:, L_PARENT]], (allowed.left, allowed.start, allowed.entries), out)
-    lists = [after[f : f + n].tolist() for f, n in zip(first.tolist(), number.tolist(), strict=True)]
+    lists = [sorted(after[f : f + n].tolist()) for f, n in zip(first.tolist(), number.tolist(), strict=True)]
     return Schedule(wave, lists)
