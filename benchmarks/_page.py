@@ -64,21 +64,23 @@ LONG_SINCE = "(from) => Math.max(0, ...bench.long.filter(([at]) => at > from).ma
 
 
 class Wire:
-    """Bodies and heads as they came over the wire, by address."""
+    """Bodies as they came over the wire, compressed, by address."""
 
     def __init__(self, page: Page) -> None:
         self.sent: list[tuple[str, int]] = []
-        self._addresses: dict[str, str] = {}
+        self._addresses: dict[str, tuple[str, int]] = {}
         session = page.context.new_cdp_session(page)
         session.send("Network.enable")
         session.on("Network.responseReceived", self._answered)
         session.on("Network.loadingFinished", self._finished)
 
     def _answered(self, event: dict[str, Any]) -> None:
-        self._addresses[event["requestId"]] = event["response"]["url"]
+        response = event["response"]
+        self._addresses[event["requestId"]] = response["url"], int(response["encodedDataLength"])
 
     def _finished(self, event: dict[str, Any]) -> None:
-        self.sent.append((self._addresses.get(event["requestId"], ""), int(event["encodedDataLength"])))
+        address, head = self._addresses.get(event["requestId"], ("", 0))
+        self.sent.append((address, int(event["encodedDataLength"]) - head))
 
     def of(self, words: str) -> list[int]:
         return [size for url, size in self.sent if words in url]

@@ -1,10 +1,10 @@
 """Many viewers on loopback: each holds a WebSocket, follows every notice and keeps a map of its own up to date.
 
-    python -m benchmarks._sockets URL COOKIE COUNT SECONDS
+    python -m benchmarks._sockets URL COOKIE COUNT
 
 A viewer does what the page's script does: one request at a time, always for the newest revision, from the revision that
 it holds; a gap in the numbers means "fetch anew".  At the end every viewer's bytes are compared with a fresh full map.
-Prints "ready" when all are subscribed and one JSON line at the end.
+Prints "ready" when all are subscribed; a line on its input ends it, and it prints one JSON line.
 """
 
 import asyncio
@@ -132,7 +132,7 @@ class Viewer:
 
 
 async def main() -> None:
-    url, cookie, count, seconds = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+    url, cookie, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     place, sums = urlsplit(url), Sums()
     viewers = [Viewer(place.hostname or "", place.port or 80, cookie, sums) for _ in range(count)]
     subscribed, tasks = asyncio.Semaphore(0), []
@@ -142,7 +142,7 @@ async def main() -> None:
             await subscribed.acquire()
     tasks += [asyncio.create_task(viewer.pull_news()) for viewer in viewers]
     print("ready", flush=True)
-    await asyncio.sleep(seconds)
+    await asyncio.to_thread(sys.stdin.readline)  # until there is nothing more to come
     print(json.dumps(await _settle(viewers, sums)), flush=True)
     for task in tasks:
         task.cancel()

@@ -61,7 +61,9 @@ class Stack:
     def process_of(self, module: str, *words: str) -> "subprocess.Popen[str]":
         """A module of the benchmarks in a process of its own, on this stack's database and server."""
         command = [sys.executable, "-m", module, *words]
-        return subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            command, cwd=ROOT, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
 
 @contextmanager

@@ -122,8 +122,7 @@ def _push(report: Report, stack: Stack, world: str, options: argparse.Namespace,
     cookie, lines = stack.cookie(), []
     crowd = None
     if sockets:
-        more = str(options.seconds + 5)
-        crowd = stack.process_of("benchmarks._sockets", stack.url, cookie, str(sockets), more)
+        crowd = stack.process_of("benchmarks._sockets", stack.url, cookie, str(sockets))
         assert crowd.stdout is not None
         assert crowd.stdout.readline() == "ready\n", "the sockets did not come up"
     with _page.chromium() as browser, _page.watching(browser, stack.url, cookie) as (page, wire):
@@ -139,9 +138,8 @@ def _push(report: Report, stack: Stack, world: str, options: argparse.Namespace,
     _push_rows(report, world, options.seed, beside, lines, painted, deltas)
     report.add("W2", world, options.seed, f"heap after, {beside}", [heap], "MB", "150")
     if crowd is not None:
-        assert crowd.stdout is not None
-        _crowd_rows(report, world, options.seed, json.loads(crowd.stdout.readline()))
-        crowd.wait()
+        said, _ = crowd.communicate("enough\n")
+        _crowd_rows(report, world, options.seed, json.loads(said))
 
 
 def _push_rows(

@@ -1,4 +1,4 @@
-"""HTTP goes to Django, WebSockets to the live consumer behind the origin check and the session."""
+"""HTTP goes to Django, or to memory for maps sent before; WebSockets to the live consumer behind origin and session."""
 
 import os
 
@@ -10,11 +10,12 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 http = get_asgi_application()  # loads the apps; the consumer below needs them
 
+from console.inventory.repeats import Repeats  # noqa: E402
 from console.live.urls import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": http,
+        "http": Repeats(http),
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )
