@@ -13,6 +13,10 @@ from console.overview import selectors
 from console.overview.charts import GPU_LEGEND, HEALTH_LEGEND, HEAT_TOP, LEGENDS, ramp
 from console.overview.filters import read_view
 
+MODULES = tuple(
+    f"console/js/{name}.js" for name in ("map", "charts", "cursor", "gpus", "lanes", "live", "wire", "ages")
+)
+
 
 @never_cache
 @vary_on_headers("HX-Request")
@@ -32,7 +36,8 @@ def fleet(request: HttpRequest) -> HttpResponse:
     }
     if request.headers.get("HX-Request"):
         return render(request, "overview/fleet.html#board", page)
-    return render(request, "overview/fleet.html", page | {"filters": selectors.filters(request.user, view)})
+    more = {"filters": selectors.filters(request.user, view), "modules": MODULES}
+    return render(request, "overview/fleet.html", page | more)
 
 
 def _addresses() -> dict[str, str]:

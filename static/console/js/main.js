@@ -1,4 +1,4 @@
-// The one entry of every page. Page modules import what they need from the same files, so there is one of each.
+// The one entry of every page. Page modules take what they need from the same files, so there is one of each.
 import { startAges, tickAll } from "./ages.js";
 import { startDialogs } from "./dialogs.js";
 import { startLive } from "./live.js";

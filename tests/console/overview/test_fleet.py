@@ -2,9 +2,11 @@
 
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -167,3 +169,21 @@ def test_views_keep_only_what_differs_from_the_start() -> None:
     assert view.address == "/?cluster=c+1%26x&measure=lp"
     assert view.with_changes(measure="free") == "/?cluster=c+1%26x"
     assert dict(view.kept) == {"measure": "lp"}
+
+
+def test_all_that_the_map_needs_is_asked_for_with_the_page() -> None:
+    """A module or a map that is found only by running a script costs a round trip each."""
+    observed(two_pools())
+    words = page(operator())
+    root = Path(settings.ROOT / "static" / "console" / "js")
+    wanted, waiting = set(), ["map.js"]
+    while waiting:
+        name = waiting.pop()
+        wanted.add(name)
+        waiting += set(re.findall(r'from "\./([a-z_]+\.js)"', (root / name).read_text())) - wanted
+    asked = set(re.findall(r'rel="modulepreload" href="[^"]*?/js/([a-z_]+)[^"]*"', words))
+    assert {f"{name}.js" for name in asked} == wanted
+    revision = re.search(r'id="fleet-map" data-revision="(\d+)"', words)
+    assert revision is not None
+    assert f'href="/fleet/map/nodes/{revision[1]}?measure=free"' in words
+    assert f'href="/fleet/map/gpus/{revision[1]}"' in page(operator(), "/?measure=gpus")
