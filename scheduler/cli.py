@@ -89,6 +89,7 @@ def consolidate(
     """Plan the moves that empty the most nodes.  Ctrl-C stops with the valid plan so far."""
     with _bad_input():
         params = Params(depth=depth, rounds=rounds, partition=partition, max_moves=max_moves, seconds=seconds)
+        _check_seed(seed)
         world = _snapshot(snapshot, cluster)
         started = time.monotonic()
         with _progress() as tell:
@@ -118,6 +119,7 @@ def convert(
     """Turn other files into a snapshot."""
     with _bad_input():
         _check_streams(out, json)
+        _check_seed(seed)
         if (openb is None) == (tables is None):
             raise InputError("--openb, --csv", None, "give one of them")
         if openb is not None:
@@ -199,6 +201,11 @@ def _from_tables(tables: tuple[Path, Path] | None, taken_at: str | None) -> Docu
 def _check_streams(out: Path, json: bool) -> None:
     if json and out == STREAM:
         raise InputError("--json", None, "stdout already holds the snapshot")
+
+
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise InputError("--seed", seed, "must be 0 or more")
 
 
 def _write(out: Path, document: Document, json: bool) -> None:

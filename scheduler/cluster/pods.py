@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from scheduler.cluster.podchecks import check_spec
-from scheduler.cluster.records import AGENT_OWNERS, FINISHED_PHASES, OwnerRecord, PodRecord
+from scheduler.cluster.records import AGENT_OWNERS, DEFAULT_NAMESPACE, FINISHED_PHASES, OwnerRecord, PodRecord
 from scheduler.cluster.rows import MAX_DEVICES, MAX_TIME, Rows, frozen, ranks
 from scheduler.cluster.snapshot import ABSENT, MOVE_MODES, ORPHAN, UNKNOWN, WORK_CLASSES, Ints, PodSpec
 
@@ -93,6 +93,8 @@ def _gangs(rows: Rows[PodRecord], gangs: Mapping[tuple[str, str, str], int]) -> 
     for p, pod in enumerate(rows.records):
         if pod.gang is not None:
             gang = gangs.get((pod.cluster, pod.namespace, pod.gang))
+            if gang is None:  # a gang that is listed without a namespace is open to pods of any
+                gang = gangs.get((pod.cluster, DEFAULT_NAMESPACE, pod.gang))
             if gang is None:
                 where = f"namespace {pod.namespace} of cluster {pod.cluster}"
                 raise rows.refuse(p, "gang", pod.gang, f"no such gang in {where}")

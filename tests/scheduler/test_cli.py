@@ -149,7 +149,14 @@ def test_consolidate_speaks_to_people_too(snapshot: Path) -> None:
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--depth", "9"), ("--rounds", "0"), ("--partition", "1"), ("--max-moves", "-1"), ("--seconds", "0")],
+    [
+        ("--depth", "9"),
+        ("--rounds", "0"),
+        ("--partition", "1"),
+        ("--max-moves", "-1"),
+        ("--seconds", "0"),
+        ("--seed", "-5"),
+    ],
 )
 def test_options_out_of_range_are_named(snapshot: Path, option: str, value: str) -> None:
     assert_refused(run("consolidate", snapshot, option, value, "--json"), option, value, "must be")
@@ -287,6 +294,7 @@ def test_generate_draws_from_a_trace(tmp_path: Path) -> None:
     [
         (("--world", "nowhere"), ("world", "nowhere", "llm78")),
         (("--world", "llm78", "--nodes", "0"), ("nodes", "0")),
+        (("--world", "llm78", "--seed", "-1"), ("seed", "-1")),
         (("--world", "llm78", "--nodes", "many"), ("--nodes",)),
         (("--world", "asi", "--hour", "24"), ("hour", "24")),
         (("--world", "fleet", "--nodes", "10"), ("nodes", "10", "37707")),
@@ -326,5 +334,6 @@ def test_convert_reads_the_csv_twin(tmp_path: Path) -> None:
 
 def test_convert_wants_one_kind_of_input(tmp_path: Path) -> None:
     assert_refused(run("convert", "-o", tmp_path / "x"), "--openb", "--csv")
+    assert_refused(run("convert", "--openb", "a", "b", "--seed", "-1", "-o", tmp_path / "x"), "--seed", "-1")
     assert_refused(run("convert", "--openb", "a", "b", "--csv", "a", "b", "-o", tmp_path / "x"), "--openb", "--csv")
     assert_refused(run("generate", "--world", "llm78", "-o", "-", "--json"), "--json")

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scheduler.cluster import codec
 from scheduler.cluster.build import only_cluster, restrict
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import ORPHAN, UNKNOWN, Snapshot
@@ -17,6 +18,17 @@ def at(snapshot: Snapshot, level: str) -> dict[str, str | None]:
     return {
         name: None if d == UNKNOWN else snapshot.domain_name[d] for name, d in zip(snapshot.node_name, row, strict=True)
     }
+
+
+def test_a_gang_is_found_in_the_pods_namespace_first_and_then_where_gangs_without_one_stand() -> None:
+    made = world().node("n1").gang("g", 2, namespace=None).gang("k", 2, namespace=None).gang("k", 3)
+    made.pod("a", gang="g").pod("b", gang="k")
+    snapshot = made.snapshot()
+    assert [snapshot.gangs[g].min_members for g in snapshot.pod_gang] == [2, 3]
+    again = codec.read(codec.write(snapshot))
+    assert again.digest == snapshot.digest
+    with pytest.raises(InputError, match="no such gang in namespace jobs"):
+        world().node("n1").gang("g", 2, namespace="elsewhere").pod("a", gang="g").snapshot()
 
 
 def test_one_name_in_two_namespaces_and_clusters_is_two_pods() -> None:
