@@ -252,7 +252,10 @@ REST_FRAMEWORK: dict[str, Any] = {
 DRF_STANDARDIZED_ERRORS = {
     "EXCEPTION_HANDLER_CLASS": "console.rest.errors.Handler",
     "EXCEPTION_FORMATTER_CLASS": "console.rest.errors.Formatter",
-    "ERROR_SCHEMAS": {"409": "console.rest.serializers.ConflictSerializer"},
+    "ERROR_SCHEMAS": {
+        "400": "console.rest.serializers.RefusalSerializer",
+        "409": "console.rest.serializers.ConflictSerializer",
+    },
     "ALLOWED_ERROR_STATUS_CODES": ["400", "401", "403", "404", "409", "429"],
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
@@ -265,6 +268,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
+    "PATH_CONVERTER_OVERRIDES": {"row": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}},
     "GET_MOCK_REQUEST": "console.rest.schema.mock_request",
     "ENUM_NAME_OVERRIDES": {
         "PlanKind": "console.plans.choices.Kind",

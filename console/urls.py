@@ -8,8 +8,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from django.urls import include, path
+from django.urls import include, path, register_converter
 
+from console.rest.ids import RowConverter
+
+register_converter(RowConverter, "row")
 APPS = ("rest", "ui", "tenancy", "audit", "inventory", "plans", "consolidation", "overview")
 
 

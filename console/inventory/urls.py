@@ -19,13 +19,13 @@ urlpatterns = [
     path("fleet/map/names/<str:digest>", maps.map_names, name="map-names"),
     path("sources/", sources.source_list, name="sources"),
     path("sources/load", sources.load, name="load"),
-    path("sources/uploads/<int:upload_id>", sources.upload, name="upload"),
-    path("sources/<int:source_id>/retry", sources.retry, name="source-retry"),
-    path("sources/<int:source_id>/remove", sources.remove, name="source-remove"),
+    path("sources/uploads/<row:upload_id>", sources.upload, name="upload"),
+    path("sources/<row:source_id>/retry", sources.retry, name="source-retry"),
+    path("sources/<row:source_id>/remove", sources.remove, name="source-remove"),
 ]
 api_urlpatterns = [
     path("sources/", api.SourceList.as_view(), name="sources"),
-    path("uploads/<int:upload_id>/", api.UploadDetail.as_view(), name="upload"),
+    path("uploads/<row:upload_id>/", api.UploadDetail.as_view(), name="upload"),
     path("observations/", api.ObservationList.as_view(), name="observations"),
     path("nodes/", api.NodeList.as_view(), name="nodes"),
     path("nodes/one/", api.NodeDetail.as_view(), name="node"),

@@ -13,7 +13,7 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
 
     source = serializers.CharField(source="source.name", read_only=True)  # type: ignore[assignment]
     proposer = serializers.CharField(source="proposer.username", read_only=True)
-    approver = serializers.CharField(source="approver.username", read_only=True, default=None)
+    approver = serializers.CharField(source="approver.username", read_only=True, default=None, allow_null=True)
     parent = serializers.IntegerField(source="parent_id", read_only=True, allow_null=True)  # type: ignore[assignment]
 
     class Meta:

@@ -5,6 +5,19 @@ from typing import Any
 from rest_framework import serializers
 
 
+class RefusedFieldSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    detail = serializers.CharField()
+    attr = serializers.CharField(allow_null=True)
+
+
+class RefusalSerializer(serializers.Serializer[Any]):
+    """400: what was sent is not fit.  ``attr`` names the field, with dots into lists and objects, or is null."""
+
+    type = serializers.ChoiceField(choices=[("validation_error", "validation_error"), ("client_error", "client_error")])
+    errors = RefusedFieldSerializer(many=True)  # type: ignore[assignment]  # as below
+
+
 class ConflictErrorSerializer(serializers.Serializer[Any]):
     code = serializers.ChoiceField(choices=[("conflict", "conflict")])
     detail = serializers.CharField()

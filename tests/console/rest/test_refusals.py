@@ -90,3 +90,12 @@ def test_a_busy_database_is_not_a_users_problem(client: Client, address: str) ->
 )
 def test_cells_run_nothing(value: object, text: str) -> None:
     assert cell(value) == text
+
+
+@pytest.mark.parametrize("number", ["9" * 18, "9" * 40])
+def test_a_number_that_is_no_rows_leads_nowhere(client: Client, number: str, settings: Any) -> None:
+    settings.ROOT_URLCONF = "console.urls"
+    assert client.get(f"/plans/{number}/").status_code == 404
+    answer = client.get(f"/api/v1/plans/{number}/")
+    assert answer.status_code == 404
+    assert answer.json()["errors"][0]["code"] == "not_found"

@@ -1,0 +1,82 @@
+"""What the OpenAPI schema promises, tried by schemathesis: invented calls by people of several roles, with tokens."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from django.core.cache import cache
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
+from drf_spectacular.generators import SchemaGenerator
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis import checks
+
+from console.tenancy import services as tenancy
+from tests.builders.people import approver, tenant, viewer
+from tests.contract.scenes import filled
+
+pytestmark = pytest.mark.django_db
+PEOPLE = {"approver": approver, "viewer": viewer, "tenant": tenant}
+CHECKS = (
+    checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+    checks.response_headers_conformance,
+)
+EXAMPLES = 5
+
+
+def _schema() -> Any:
+    made = schemathesis.openapi.from_dict(SchemaGenerator().get_schema(request=None, public=True))
+    made.app = get_wsgi_application()
+    return made
+
+
+schema = _schema()
+
+
+@pytest.fixture(autouse=True)
+def _one_connection() -> Iterator[None]:
+    """Requests stay inside the test's transaction instead of closing its connection, as with Django's own client."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture(params=sorted(PEOPLE))
+def headers(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """Of a person of that role, on a console that has a plan."""
+    filled(3, "sim")
+    _key, secret = tenancy.issue_token(PEOPLE[request.param](), 1)
+    yield {"Authorization": f"Token {secret}", "Accept-Encoding": "identity"}
+    cache.clear()
+
+
+@schema.parametrize()
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+def test_answers_are_as_promised(case: Any, headers: dict[str, str]) -> None:
+    answer = case.call(headers=headers)
+    case.validate_response(answer, checks=CHECKS)
+    if answer.status_code >= 400:
+        _envelope(answer.json())
+
+
+def _envelope(body: dict[str, Any]) -> None:
+    """One shape for every refusal."""
+    assert body["type"] in ("validation_error", "client_error")
+    assert body["errors"]
+    for error in body["errors"]:
+        assert set(error) == {"code", "detail", "attr"}
+        assert error["code"] and error["detail"]
