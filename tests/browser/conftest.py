@@ -2,22 +2,14 @@
 
 import os
 import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.browser.stack import Stack, running
+
 NODES = int(os.environ.get("SLACKLINE_BROWSER_NODES", "300"))
-START_SECONDS = 180
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",
@@ -32,53 +24,27 @@ QUIET = (
 SignedIn = Callable[..., Page]
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A demo of its own, with workers."""
+    with running(tmp_path_factory.mktemp("console"), NODES) as stack:
+        yield stack
 
 
 @pytest.fixture(scope="session")
-def console_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A demo of its own, with workers; SLACKLINE_BROWSER_URL names one that runs already."""
+def console_url(request: pytest.FixtureRequest) -> str:
+    """The console's address; SLACKLINE_BROWSER_URL names one that runs already."""
     given = os.environ.get("SLACKLINE_BROWSER_URL")
     if given:
-        yield given.rstrip("/")
-        return
-    data = tmp_path_factory.mktemp("console")
-    port = _free_port()
-    own = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
-    command = [sys.executable, "-m", "console.demo", "run", "--port", str(port), "--nodes", str(NODES)]
-    with (data / "demo.log").open("wb") as log:
-        demo = subprocess.Popen(
-            command, cwd=ROOT, env={**own, "SLACKLINE_DATA_DIR": str(data)}, stdout=log, stderr=subprocess.STDOUT
-        )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + START_SECONDS
-        while not _answers(f"{url}/healthz"):
-            words = (data / "demo.log").read_text(errors="replace")
-            assert demo.poll() is None, f"the demo ended:\n{words}"
-            assert time.monotonic() < deadline, f"the demo did not answer in {START_SECONDS} s:\n{words}"
-            time.sleep(0.2)
-        yield url
-    finally:
-        demo.send_signal(signal.SIGTERM)
-        demo.wait(timeout=60)
+        return given.rstrip("/")
+    stack: Stack = request.getfixturevalue("stack")
+    return stack.url
 
 
 @pytest.fixture(scope="session")
 def playwright_() -> Iterator[Playwright]:
-    with sync_playwright() as running:
-        yield running
+    with sync_playwright() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")
@@ -95,7 +61,14 @@ class Problems(list[str]):
     """What a page complained of; `expected` words are let pass."""
 
     # Plotly writes one style attribute for its heat map image; the policy refuses it and charts.css does its work.
-    expected = ("Applying inline style violates",)
+    always = ("Applying inline style violates",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expected = list(self.always)
+
+    def expect(self, *words: str) -> None:
+        self.expected += words
 
     def note(self, words: str) -> None:
         if not any(known in words for known in self.expected):

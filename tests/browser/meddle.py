@@ -1,0 +1,65 @@
+"""What happens to a simulated cluster from outside: ``python -m tests.browser.meddle VERB SOURCE ...``.
+
+lock SOURCE POD       somebody locks the pod (namespace/name), and the cluster is read at once
+strand SOURCE N       N of its nodes are cordoned, and the cluster is read at once; prints the revision
+luck SOURCE SHARE S   so many of its moves fail from now on (0 to 1), and a copy takes S seconds to come up
+"""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import django
+
+
+def _cluster(source: Any) -> Any:
+    rows = import_module("console.connectors.models").SimulatedCluster.objects
+    return rows.get(uid=source.config["cluster"])
+
+
+def _happen(source: Any, changes: list[Any]) -> None:
+    simulated = import_module("console.connectors.simulated")
+    connector = simulated.SimulatedConnector(source.config["cluster"])
+    with connector._held() as (row, world):
+        world.apply(changes)
+        simulated._write(row, world, connector._now_s(row), "tests", changes)
+    planning = import_module("console.inventory.planning")
+    observation = planning.observe(source.pk)
+    assert observation is not None
+    print(observation.revision)
+
+
+def _lock(source: Any, pod: str) -> None:
+    facts = import_module("console.connectors.changes")
+    cluster = _world(source).clusters()[0]
+    fields = {"locked": True, "locked_by": "owner", "lock_reason": "checkpoint running"}
+    _happen(source, [facts.PodSet(pod=(cluster, pod), fields=fields)])
+
+
+def _strand(source: Any, count: str) -> None:
+    facts = import_module("console.connectors.changes")
+    order = _world(source).order
+    chosen = order[:: len(order) // int(count)][: int(count)]
+    _happen(source, [facts.NodeSet(node=node, fields={"cordoned": True}) for node in chosen])
+
+
+def _luck(source: Any, share: str, seconds: str) -> None:
+    row = _cluster(source)
+    row.tide = {**row.tide, "fail": float(share), "startup_s": [int(seconds), int(seconds)]}
+    row.save(update_fields=["tide"])
+
+
+def _world(source: Any) -> Any:
+    simulated = import_module("console.connectors.simulated")
+    with simulated.SimulatedConnector(source.config["cluster"])._held() as (_row, world):
+        return world
+
+
+def main(verb: str, name: str, *words: str) -> None:
+    source = import_module("console.inventory.models").Source.objects.get(name=name)
+    {"lock": _lock, "strand": _strand, "luck": _luck}[verb](source, *words)
+
+
+if __name__ == "__main__":
+    django.setup()
+    main(*sys.argv[1:])

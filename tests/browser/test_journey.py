@@ -1,0 +1,187 @@
+"""The main job, from the first look at the map to the map after: two people, a real cluster that obeys, every gate."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.axe import violations
+from tests.browser.conftest import Problems, SignedIn
+from tests.browser.stack import Stack
+from tests.browser.steps import FINAL_MS, WAIT_MS, act, ask, figure, proposed, state_is
+
+MOVES = 16
+
+
+@pytest.fixture(scope="module")
+def quiet(stack: Stack) -> str:
+    """A source in which nothing moves by itself: what happens to a plan there, these tests have done."""
+    stack.manage("load_world", "--name", "quiet", "--world", "uniform8", "--nodes", "240", "--seed", "5", "--quiet")
+    stack.meddle("luck", "quiet", "0", "2")
+    return "quiet"
+
+
+def test_a_plan_from_the_map_to_the_map_after(signed_in: SignedIn, quiet: str, problems: Problems) -> None:
+    problems.expect("403 (Forbidden)")  # what a browser says of the approval of one's own plan, sent by hand
+    page = signed_in("operator", path="/?source=quiet")
+    page.wait_for_selector("#fleet-map[data-ready=true]", timeout=WAIT_MS)
+    empty_before = _empty_nodes(page)
+    _look_at_a_node(page)
+    address = ask(page, quiet, max_moves=MOVES)
+    proposed(page)
+    _preview(page)
+    _own_approval_is_impossible(page)
+    emptied, moves = int(figure(page, "Net emptied")), int(figure(page, "Moves"))
+    assert emptied > 0
+
+    second = signed_in("approver", path=address)
+    expect(second.locator("#plan-side")).to_contain_text("Your approval is for digest")
+    assert violations(second) == []
+    act(second, "Approve", reason="Seen and agreed")
+    _watch_it_run(page, second, moves)
+
+    page.goto("/?source=quiet")
+    page.wait_for_selector("#fleet-map[data-ready=true]", timeout=WAIT_MS)
+    assert _empty_nodes(page) == empty_before + emptied
+    page.goto("/audit/")
+    for words in ("plan.approved", "plan.succeeded", "Seen and agreed"):
+        expect(page.locator("main")).to_contain_text(words)
+
+
+def _empty_nodes(page: Page) -> int:
+    """Nodes of the source that are wholly free, as the API lists them."""
+    return int(
+        page.evaluate(
+            """async () => {
+              const answer = await fetch("/api/v1/nodes/?source=quiet&sort=-free&limit=200");
+              return (await answer.json()).results.filter((row) => row.state === "empty").length;
+            }"""
+        )
+    )
+
+
+def _look_at_a_node(page: Page) -> None:
+    page.focus("[data-map-stage]")
+    page.keyboard.press("ArrowDown")
+    name = page.locator("[data-card-name]").inner_text()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/fleet/node"))
+    expect(page.locator("h1")).to_contain_text(name)
+
+
+def _preview(page: Page) -> None:
+    """Counts first, then both maps, the curve, the moves, and the nodes that stay with their reasons."""
+    moves = int(figure(page, "Moves"))
+    assert 0 < moves <= MOVES
+    page.wait_for_selector("[data-planmap][data-ready=true]", timeout=WAIT_MS)
+    expect(page.locator("[data-curve] .main-svg").first).to_be_visible()
+    expect(page.locator("#moves tbody tr:not(.sl-group)")).to_have_count(moves)
+    page.locator("[data-planmap]").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("[data-planmap-said]")).to_contain_text("free GPUs")
+    assert violations(page) == []
+    page.click("text=/^All \\d+$/")
+    expect(page.locator("#kept-title")).to_contain_text("node")
+    expect(page.locator("tbody tr").first).to_contain_text(re.compile(r"\w"))
+    assert violations(page) == []
+    page.go_back()
+
+
+def _own_approval_is_impossible(page: Page) -> None:
+    box = page.locator("#plan-side")
+    expect(box).to_contain_text("Why there is no Approve button")
+    expect(box.locator("button:has-text('Approve')")).to_have_count(0)
+    status = page.evaluate(
+        """async () => {
+          const body = new FormData(document.querySelector("#plan-side form"));
+          body.set("reason", "I like it");
+          return (await fetch(location.pathname + "approve/", {method: "POST", body})).status;
+        }"""
+    )
+    assert status == 403
+
+
+def _watch_it_run(proposer: Page, approver: Page, moves: int) -> None:
+    """Both see it run without a reload, wave by wave."""
+    proposer.evaluate("window.__stayed = true")
+    state_is(proposer, "Running", "Done")
+    waves = approver.locator("#plan-side table[aria-label=Waves] tbody tr")
+    state_is(approver, "Done", timeout=FINAL_MS)
+    state_is(proposer, "Done", timeout=FINAL_MS)
+    planned = sum(int(row.locator("td").nth(1).inner_text()) for row in waves.all())
+    done = sum(int(row.locator("td").nth(2).inner_text()) for row in waves.all())
+    assert planned == done == moves
+    assert waves.count() > 1
+    assert proposer.evaluate("window.__stayed"), "nobody has to reload"
+    assert violations(approver) == []
+
+
+def test_a_stale_plan_is_refused_with_the_list(
+    signed_in: SignedIn, quiet: str, stack: Stack, problems: Problems
+) -> None:
+    problems.expect("409 (Conflict)")
+    page = signed_in("operator")
+    address = ask(page, quiet, max_moves=6)
+    proposed(page)
+    pod = page.locator("#moves tbody tr:not(.sl-group) td").nth(3).inner_text().strip()
+    second = signed_in("approver", path=address)
+    second.evaluate("window.__form = new FormData(document.querySelector('#plan-side form'))")
+    stack.meddle("lock", quiet, pod)
+    # The page itself takes the button away as soon as it hears of it; what it has sent before is refused all the same.
+    expect(second.locator("#plan-side button:has-text('Approve')")).to_have_count(0, timeout=WAIT_MS)
+    status, words = second.evaluate(
+        """async () => {
+          window.__form.set("reason", "Looks right");
+          const answer = await fetch(location.pathname + "approve/", {method: "POST", body: window.__form});
+          return [answer.status, await answer.text()];
+        }"""
+    )
+    assert status == 409
+    assert "no longer hold" in words and pod in words
+    second.reload()
+    expect(second.locator(".sl-banner--bad").first).to_contain_text("no longer hold")
+    expect(second.locator(".plan-changes").first).to_contain_text(pod)
+    expect(second.locator(".plan-changes").first).to_contain_text("locked")
+    assert violations(second) == []
+    page.reload()
+    state_is(page, "Stale")
+    expect(page.locator("#plan-side button:has-text('Approve')")).to_have_count(0)
+    expect(page.locator("#moves tbody tr:not(.sl-group)").first).to_be_visible()  # it stays readable
+    page.locator("button:has-text('Drop 1 and check again')").first.click()
+    proposed(page)
+
+
+def test_frozen_paused_halted_and_still_finished(signed_in: SignedIn, quiet: str, stack: Stack) -> None:
+    """Freeze stops a running plan between two moves; a failed move halts it; people let it go on."""
+    page = signed_in("operator")
+    address = ask(page, quiet, max_moves=12)
+    proposed(page)
+    second = signed_in("approver", path=address)
+    act(second, "Approve", reason="Go")
+    state_is(second, "Running", timeout=WAIT_MS)
+    _freeze(page)
+    state_is(second, "Paused", timeout=FINAL_MS)
+    expect(second.locator("#plan-side")).to_contain_text(re.compile("[Ff]rozen"))
+    stack.meddle("luck", quiet, "1", "1")
+    page.goto("/freezes/")
+    page.click("button:has-text('Lift freeze')")
+    expect(page.locator("main")).to_contain_text("Nothing is frozen")
+    second.reload()
+    act(second, "Resume", reason="Lifted")
+    state_is(second, "Halted", timeout=FINAL_MS)
+    expect(second.locator("#plan-side")).to_contain_text(re.compile("failed"))
+    assert violations(second) == []
+    stack.meddle("luck", quiet, "0", "1")
+    act(second, "Resume", reason="The image is there now")
+    state_is(second, "Done", "Failed", "Halted", timeout=FINAL_MS)
+    failed = second.locator("#moves tbody tr.sl-hot")
+    expect(failed.first).to_be_visible()
+
+
+def _freeze(page: Page) -> None:
+    page.goto("/freezes/")
+    page.fill("[name=reason]", "Power works in hall 2")
+    page.fill("[name=minutes]", "30")
+    page.click("button:has-text('Freeze'):visible")
+    expect(page.locator(".sl-banner").first).to_contain_text("Power works in hall 2")
+    assert violations(page) == []
