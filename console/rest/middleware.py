@@ -7,7 +7,6 @@ from django.utils.deprecation import MiddlewareMixin
 from console.rest.busy import RETRY_SECONDS, is_busy
 from console.rest.errors import Conflict
 
-
 NO_ADDRESS = {
     "type": "client_error",
     "errors": [{"code": "not_found", "detail": "There is no such address.", "attr": None}],
