@@ -19,8 +19,9 @@ SESSION_SECONDS = 300.0
 
 
 class LiveConsumer(AsyncWebsocketConsumer):
-    """Client: {"subscribe": [topic], "seen": {topic: seq}, "unsubscribe": [topic]}.
+    """Client: {"subscribe": [topic], "seen": {topic: seq}, "since": seconds, "unsubscribe": [topic]}.
 
+    ``since`` is when the page was drawn; of topics that it has seen nothing of, it may have missed what came after.
     Server: {"topic", "kind": "subscribed", "seq", "missed"} per topic, then that topic's events; {"topic", "kind":
     "resync", "seq"} where notices were lost and the client must fetch anew.  Closes with 4401 without a valid session,
     4403 where a right is missing, 4400 for what it cannot read.
@@ -50,13 +51,13 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if wish is None:
             await self.close(code=NOT_UNDERSTOOD)
             return
-        subscribe, unsubscribe, seen = wish
+        subscribe, unsubscribe, seen, since = wish
         for topic in unsubscribe:
             await self._leave(topic)
         for topic in subscribe:
             if not await self._may(topic):
                 return
-            await self._join(topic, seen.get(topic))
+            await self._join(topic, seen.get(topic), since)
 
     async def live_event(self, message: dict[str, Any]) -> None:
         """One event from the channel layer."""
@@ -68,7 +69,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.last[topic] = seq
         self.outbox.put(event)
 
-    async def _join(self, topic: str, seen: int | None) -> None:
+    async def _join(self, topic: str, seen: int | None, since: float | None) -> None:
         if topic not in self.last and len(self.last) >= MAX_TOPICS:
             await self.close(code=NOT_UNDERSTOOD)
             return
@@ -76,7 +77,10 @@ class LiveConsumer(AsyncWebsocketConsumer):
         await self.channel_layer.group_add(services.group_of(topic), self.channel_name)
         seq = await database_sync_to_async(services.last_seq)(topic)
         self.last[topic] = seq
-        self.outbox.put({"topic": topic, "kind": "subscribed", "seq": seq, "missed": seen is not None and seen != seq})
+        missed = seen is not None and seen != seq
+        if seen is None and since is not None:
+            missed = await database_sync_to_async(services.news_since)(topic, since)
+        self.outbox.put({"topic": topic, "kind": "subscribed", "seq": seq, "missed": missed})
 
     async def _leave(self, topic: str) -> None:
         if self.last.pop(topic, None) is not None:
@@ -131,7 +135,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         return session.session_key if session is not None else None
 
 
-def _read(text: str | None) -> tuple[list[Any], list[Any], dict[Any, Any]] | None:
+def _read(text: str | None) -> tuple[list[Any], list[Any], dict[Any, Any], float | None] | None:
     """The client's wish, or None where it is none."""
     if text is None or len(text) > MAX_TEXT:
         return None
@@ -142,8 +146,11 @@ def _read(text: str | None) -> tuple[list[Any], list[Any], dict[Any, Any]] | Non
     if not isinstance(wish, dict):
         return None
     subscribe, unsubscribe, seen = wish.get("subscribe", []), wish.get("unsubscribe", []), wish.get("seen", {})
+    since = wish.get("since")
     if not (isinstance(subscribe, list) and isinstance(unsubscribe, list) and isinstance(seen, dict)):
+        return None
+    if not isinstance(since, int | float | None):
         return None
     if not all(isinstance(topic, str) for topic in [*subscribe, *unsubscribe]):
         return None
-    return subscribe, unsubscribe, seen
+    return subscribe, unsubscribe, seen, since

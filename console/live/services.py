@@ -47,6 +47,12 @@ def last_seqs(names: Sequence[str]) -> dict[str, int]:
     return {topic: int(answers[2 * row + 1]) for row, topic in enumerate(names)}
 
 
+def news_since(topic: str, since_s: float) -> bool:
+    """Whether anything was said of the topic at or after that second of the clock."""
+    said = _server().get(_last(topic))
+    return said is not None and float(said) >= since_s
+
+
 def _send(topic: str, kind: str, revision: int, fields: dict[str, Any]) -> None:
     event = {"topic": topic, "kind": kind, "revision": revision, "at": timezone.now().isoformat(), **fields}
     try:
@@ -72,6 +78,7 @@ def _next_seq(topic: str) -> int:
     pipe = _server().pipeline(transaction=True)
     pipe.set(_counter(topic), _first_seq(), nx=True)
     pipe.incr(_counter(topic))
+    pipe.set(_last(topic), time.time())
     return int(pipe.execute()[1])
 
 
@@ -82,6 +89,10 @@ def _first_seq() -> int:
 
 def _counter(topic: str) -> str:
     return f"{settings.LIVE_PREFIX}:seq:{topic}"
+
+
+def _last(topic: str) -> str:
+    return f"{settings.LIVE_PREFIX}:at:{topic}"
 
 
 def _server() -> redis.Redis:

@@ -1,6 +1,7 @@
 """Numbers, gaps, floods and restarts: the old state and the events give the fresh state, or the client is told."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -90,6 +91,17 @@ async def test_a_client_that_comes_back_is_told_whether_it_missed_something() ->
     await late.ask(subscribe=["open"], seen={"open": seen})
     assert await late.hear() == {"topic": "open", "kind": "subscribed", "seq": seen + 1, "missed": True}
     await late.disconnect()
+
+
+async def test_a_page_is_told_whether_something_came_between_its_drawing_and_its_listening() -> None:
+    user = await on_thread(viewer)()
+    await say("open:drawn", "changed")
+    for since, missed in ((time.time() - 60, True), (time.time() + 60, False)):
+        socket = await open_socket(user)
+        await socket.ask(subscribe=["open:drawn", "open:silent"], seen={}, since=since)
+        heard = {event["topic"]: event["missed"] for event in [await socket.hear(), await socket.hear()]}
+        assert heard == {"open:drawn": missed, "open:silent": False}
+        await socket.disconnect()
 
 
 async def test_what_comes_late_or_twice_is_not_told_again() -> None:

@@ -70,7 +70,7 @@ async def test_open_sockets_are_repaired(server: Mortal, monkeypatch: pytest.Mon
 async def _hears_again(sockets: list[Any]) -> None:
     """The layer has subscribed anew once an event arrives at every socket."""
     waiting = set(range(len(sockets)))
-    for value in range(10, 40):
+    for value in range(10, 300):
         await say("open", "changed", value=value)
         for number in sorted(waiting):
             heard = await sockets[number].all_that_comes(quiet=0.1)

@@ -8,6 +8,7 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60000;
 const JITTER = 0.3;
 const COALESCE_MS = 1000;
+const DRAWING_S = 2;
 const PAUSE_KEY = "sl-paused";
 
 const seen = new Map();
@@ -63,13 +64,18 @@ function allTopics() {
   return [...topics];
 }
 
+/** When the server drew this page, in seconds; a little earlier, as it reads its rows before it looks at the clock. */
+function drawnAt() {
+  return Number(document.querySelector("meta[name=sl-now]").content) / 1000 - DRAWING_S;
+}
+
 function subscribe(wanted) {
   if (socket?.readyState !== WebSocket.OPEN) return;
   const topics = wanted.filter((topic) => !asked.has(topic));
   if (topics.length === 0) return;
   topics.forEach((topic) => asked.add(topic));
   const known = Object.fromEntries([...seen].filter(([topic]) => topics.includes(topic)));
-  socket.send(JSON.stringify({ subscribe: topics, seen: known }));
+  socket.send(JSON.stringify({ subscribe: topics, seen: known, since: drawnAt() }));
 }
 
 /** Hands one topic's newest event to its listeners, at most once a second, and never while paused. */
@@ -118,8 +124,10 @@ function receive(message) {
   const last = seen.get(topic);
   if (event.kind === "subscribed" || event.kind === "resync") {
     // The server's number tells what was missed; after a restart of the server numbers begin again.
-    if (last !== undefined && seq !== last) refetch(topic, last + 1, seq);
     seen.set(topic, seq);
+    if (last !== undefined && seq !== last) refetch(topic, last + 1, seq);
+    // Said between the drawing of this page and now.
+    else if (last === undefined && event.missed) announce(topic, { topic, kind: "missed", revision: 0 });
     return;
   }
   const verdict = judge(last, seq);
