@@ -52,6 +52,8 @@ class Demo:
         environment = self.environment()
         web = [sys.executable, "-m", "uvicorn", "console.asgi:application", "--host", HOST, "--port", str(self.port)]
         web += ["--lifespan", "off", "--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "2"]
+        # Notices are small; compressing them would keep some 300 kB for every open tab.
+        web += ["--ws-per-message-deflate", "false"]
         commands = {
             "web": web,
             **{queue: _worker(queue) for queue in QUEUES},
