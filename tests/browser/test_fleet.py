@@ -103,6 +103,28 @@ def test_a_measure_changes_the_map_in_place_and_stays_in_the_address(fleet: Page
     expect(fleet.locator("[data-map-measures] [aria-current]")).to_have_text("Health")
 
 
+def test_all_gpus_are_a_level_of_the_map(signed_in: SignedIn) -> None:
+    page = signed_in("operator", path="/tokens/")
+    traffic = record(page)
+    page.goto("/")
+    page.wait_for_selector("#fleet-map[data-ready=true]", timeout=WAIT_MS)
+    assert traffic.matching("/fleet/map/gpus/") == [], "nothing of this level is fetched before it is chosen"
+    page.click("[data-map-measures] >> text=GPUs")
+    page.wait_for_url("**/?measure=gpus")
+    expect(page.locator("[data-legend=gpus]").last).to_be_visible()
+    page.focus("[data-map-stage]")
+    value = page.locator("[data-card-value]")
+    expect(value).to_have_text(re.compile(r"GPU \d+ of \d+: [a-z]"), timeout=WAIT_MS)
+    name = page.locator("[data-card-name]").inner_text()
+    page.keyboard.press("End")
+    expect(page.locator("[data-card-name]")).not_to_have_text(name)
+    expect(value).to_have_text(re.compile(r"GPU (\d+) of \1: "))  # the last device of the last node
+    last = page.locator("[data-card-name]").inner_text()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/fleet/node"))
+    expect(page.locator("main")).to_contain_text(last)
+
+
 def test_figures_come_alive_and_stop_while_paused(fleet: Page) -> None:
     board = fleet.locator("#fleet-board")
     badge = fleet.locator("[data-live-badge]")

@@ -191,24 +191,20 @@ export class NodeMap {
     this.cursor.redraw();
   }
 
-  shown(index) {
-    const value = this.measure === "health" ? this.health[index] : this.held.columns[0][index];
-    if (value !== NO_DATA) return value;
-    return this.measure === "health" || this.ofGpus ? -1 : BELOW;
-  }
-
-  passes(index) {
-    const only = this.root.dataset.health;
-    return !only || HEALTH_CODES[this.health[this.nodeOf(index)]] === only;
-  }
-
+  /** One pass over all cells; what is the same for all of them is looked up before it. */
   fill() {
     const { order, xs, ys, width } = this.field;
+    const values = this.measure === "health" ? this.health : this.held.columns[0];
+    const unknown = this.measure === "health" || this.ofGpus ? -1 : BELOW;
+    const filtered = Boolean(this.root.dataset.health);
+    const only = HEALTH_CODES.indexOf(this.root.dataset.health);
     this.down = { x: [], y: [] };
     for (const i of order) {
-      const here = ys[i] * width + xs[i];
-      this.z[here] = this.passes(i) ? this.shown(i) : NaN;
-      if (!this.ofGpus && this.health[i] === NOT_READY && this.passes(i)) {
+      const state = this.health ? this.health[this.nodeOf(i)] : 0;
+      const kept = !filtered || state === only;
+      const value = values[i] === NO_DATA ? unknown : values[i];
+      this.z[ys[i] * width + xs[i]] = kept ? value : NaN;
+      if (kept && state === NOT_READY && !this.ofGpus) {
         this.down.x.push(xs[i]);
         this.down.y.push(ys[i]);
       }
