@@ -1,5 +1,6 @@
 """What happens to a simulated cluster from outside: ``python -m tests.browser.meddle VERB SOURCE ...``.
 
+found NAME FILE       a quiet simulated cluster that starts as this snapshot file, read and measured
 lock SOURCE POD       somebody locks the pod (namespace/name), and the cluster is read at once
 strand SOURCE N       N of its nodes are cordoned, and the cluster is read at once; prints the revision
 luck SOURCE SHARE S   so many of its moves fail from now on (0 to 1), and a copy takes S seconds to come up
@@ -7,6 +8,7 @@ luck SOURCE SHARE S   so many of its moves fail from now on (0 to 1), and a copy
 
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import django
@@ -27,6 +29,13 @@ def _happen(source: Any, changes: list[Any]) -> None:
     observation = planning.observe(source.pk)
     assert observation is not None
     print(observation.revision)
+
+
+def _found(name: str, file: str) -> None:
+    document = import_module("scheduler.cluster.codec").parse(Path(file).read_bytes()).document
+    source = import_module("console.inventory.services").establish_world(name, document, seed=1, lively=False)
+    planning = import_module("console.inventory.planning")
+    planning.measure(planning.observe(source.pk).pk)
 
 
 def _lock(source: Any, pod: str) -> None:
@@ -56,6 +65,9 @@ def _world(source: Any) -> Any:
 
 
 def main(verb: str, name: str, *words: str) -> None:
+    if verb == "found":
+        _found(name, *words)
+        return
     source = import_module("console.inventory.models").Source.objects.get(name=name)
     {"lock": _lock, "strand": _strand, "luck": _luck}[verb](source, *words)
 
