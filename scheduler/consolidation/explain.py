@@ -14,13 +14,14 @@ from scheduler.cluster.feasibility import Eligibility
 from scheduler.cluster.reasons import IMMOVABLE
 from scheduler.cluster.snapshot import Bools, Bytes, Longs, Snapshot
 from scheduler.consolidation import columns as c
-from scheduler.consolidation.arena import Compiled
+from scheduler.consolidation.arena import Compiled, settle_all
 from scheduler.consolidation.candidates import CPU_RANGE
 from scheduler.consolidation.columns import COUNTED_REASONS, LENT, NONE
 from scheduler.consolidation.params import Params
-from scheduler.consolidation.probe import Findings, Question, ask_all
+from scheduler.consolidation.probe import PLACES, Findings, Question, ask_all
 from scheduler.plan.plan import Blocker, Kept
 
+ASKED = [c.P_CPU, c.P_GPUS]
 UNITS = {
     "gpus": "gpus",
     "gpu_share": "gpu_milli",
@@ -44,7 +45,12 @@ def explain(snapshot: Snapshot, compiled: Compiled, params: Params, cut: bool) -
     fixed = _fixed_pods(snapshot, a.pod)
     # Where pods are locked, what others lack decides nothing: counting is left to the nodes that have room to win
     wanted = np.array([n not in fixed for n in nodes.tolist()], np.bool_)
+    lent = np.flatnonzero(a.pod[:, c.P_FIXED] == LENT)
+    beside_lender = a.pod[lent]
+    _ask_in_full(snapshot, a.pod, lent)
     ask_all(a, _question(snapshot, compiled, wanted), out, nodes)
+    a.pod[np.ix_(lent, ASKED)] = beside_lender[:, ASKED]
+    settle_all(a)
     return tuple(_Reasons(snapshot, compiled, params, cut, nodes, out, fixed).rows())
 
 
@@ -101,6 +107,13 @@ class _Reasons:
         return "stopped" if self.cut or self.params.max_moves is None else "max_moves"
 
 
+def _ask_in_full(snapshot: Snapshot, pod: Longs, lent: Longs) -> None:
+    """Borrowers leave with all that they ask for: without the lender nobody shares it with them."""
+    sliced = (pod[lent, c.P_TRAITS] & c.TRAIT_SLICES) != 0
+    pod[lent, c.P_CPU] = snapshot.pod_cpu_milli[lent]
+    pod[lent, c.P_GPUS] = np.where(sliced, 0, snapshot.pod_gpus[lent])
+
+
 def _room_for_findings(pod: Longs, nodes: int) -> Findings:
     most = int(((pod[:, c.P_NODE] >= 0) & (pod[:, c.P_AGENT] == 0)).sum()) + 1
     return Findings(
@@ -126,9 +139,13 @@ def _question(snapshot: Snapshot, compiled: Compiled, wanted: Bools) -> Question
     takers = np.flatnonzero(a.node[:, c.N_OPEN] == 1)
     ranked = takers[np.argsort(a.node[takers, c.N_MILLI] * CPU_RANGE + a.node[takers, c.N_CPU], kind="stable")]
     kind = _kinds(a.pod)
-    known = np.full(int(kind.max(initial=0)) + 1, NONE, np.int64)
+    kinds = int(kind.max(initial=0)) + 1
+    known, looked, tally = np.full((3, kinds), NONE, np.int64)
+    places = np.zeros((kinds, PLACES), np.int64)
     milli = a.node[ranked, c.N_MILLI]
-    return Question(_ineligible(compiled.rules), closed, last, ranked, milli, wanted, kind, known)
+    return Question(
+        _ineligible(compiled.rules), closed, last, ranked, milli, wanted, kind, known, places, looked, tally
+    )
 
 
 def _kinds(pod: Longs) -> Longs:

@@ -25,6 +25,7 @@ class Params:
     max_moves: int | None = None
     seconds: float | None = None  # a safety net only: a plan that it cut says so
     models: tuple[str, ...] = ()  # empty only nodes of these GPU models; none: all
+    first: tuple[str, ...] = ()  # nodes that are emptied before any other, where that is possible at all
 
     def __post_init__(self) -> None:
         _within("depth", self.depth, 0, MAX_DEPTH)
@@ -36,8 +37,8 @@ class Params:
             raise ParamError("seconds", self.seconds, "must be above 0 and at most 86400")
 
     def as_json(self) -> dict[str, int | float | str | None]:
-        """Flat values for the plan; models joined by a comma."""
-        return {**asdict(self), "models": ",".join(self.models)}
+        """Flat values for the plan; names joined by a comma."""
+        return {**asdict(self), "models": ",".join(self.models), "first": ",".join(self.first)}
 
 
 @dataclass(frozen=True, slots=True)

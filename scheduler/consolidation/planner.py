@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from scheduler.cluster.build import only_cluster
-from scheduler.cluster.snapshot import UNKNOWN, Bools, Snapshot
+from scheduler.cluster.snapshot import UNKNOWN, Bools, Longs, Snapshot
 from scheduler.consolidation.arena import compile_arena
 from scheduler.consolidation.bound import net_upper
 from scheduler.consolidation.draft import Draft
@@ -29,12 +29,12 @@ def consolidate(
 
     Equal snapshot, params and seed give the equal plan, unless ``params.seconds`` (with ``clock`` in seconds) or
     ``progress`` cuts it, which the plan's notes say.  Raises ``InputError`` if there are several clusters, and
-    ``ParamError`` for a model that the cluster does not have.
+    ``ParamError`` for a model or a node that the cluster does not have.
     """
     only_cluster(snapshot, None)
     compiled = compile_arena(snapshot, _scope(snapshot, params))
     upper = net_upper(snapshot, compiled)
-    search = Search(compiled, params, seed, switches(snapshot), upper, progress, clock)
+    search = Search(compiled, params, seed, switches(snapshot), upper, _first(snapshot, params), progress, clock)
     search.run()
     draft = Draft(snapshot, compiled, params, seed, search.notes, upper)
     chains = search.chains()
@@ -54,6 +54,14 @@ def _scope(snapshot: Snapshot, params: Params) -> Bools:
             raise ParamError("models", model, f"no such GPU model; there are {', '.join(snapshot.models)}")
     wanted = np.array([*(model in params.models for model in snapshot.models), False], np.bool_)
     return np.asarray(wanted[snapshot.node_model] & (snapshot.node_model != UNKNOWN))
+
+
+def _first(snapshot: Snapshot, params: Params) -> Longs:
+    row = {name: n for n, name in enumerate(snapshot.node_name)} if params.first else {}
+    for name in params.first:
+        if name not in row:
+            raise ParamError("first", name, "no such node")
+    return np.array([row[name] for name in params.first], np.int64)
 
 
 def _blamed(plan: Plan, violations: tuple[Violation, ...]) -> list[int]:

@@ -14,6 +14,7 @@ from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import Bools, Bytes, Ints, Longs
 from scheduler.consolidation.candidates import larger
 from scheduler.consolidation.columns import (
+    L_TARGET,
     LENT,
     N_CLASS,
     N_CPU,
@@ -71,7 +72,8 @@ from scheduler.consolidation.room import (
 
 RANK = 1 << 50  # of a kind of shortage; amounts stay below it
 FAR = 1 << 60
-GLANCES = 256  # nodes looked at for the nearest shortage where no counts are asked for
+PLACES = 16  # nodes noted for each kind of pod
+GLANCES = 64  # nodes looked at for the nearest shortage where no counts are asked for
 
 
 class Question(NamedTuple):
@@ -85,6 +87,9 @@ class Question(NamedTuple):
     counts_wanted: Bools  # [nodes asked about]
     kind: Longs  # [p] pods of one kind ask for the same
     known: Longs  # [s] finding of a pod of this kind on the cluster as it stands, NONE
+    places: Longs  # [s, PLACES] the first nodes of ``ranked`` that may take a pod of this kind, by position
+    looked: Longs  # [s] how many of them are found, NONE: not looked yet
+    tally: Longs  # [s] a finding of this kind that holds counts, NONE
 
 
 class Findings(NamedTuple):
@@ -143,7 +148,7 @@ def devices_missing(a: Arena, p: int, t: int) -> int:
 
 
 @pasted
-def unfit(a: Arena, p: int, t: int) -> tuple[int, int]:
+def unfit(a: Arena, p: int, t: int, amounts: bool) -> tuple[int, int]:
     """The first reason why the pod does not fit beside all that stands on an eligible node, and what is missing."""
     traits = a.pod[p, P_TRAITS]
     if traits & TRAIT_TOPOLOGY and not at_home(a, p, t):
@@ -152,7 +157,7 @@ def unfit(a: Arena, p: int, t: int) -> tuple[int, int]:
         return R_SLOTS, 1 - a.node[t, N_SLOTS]
     if not devices_fit(a, p, t):
         whole = a.pod[p, P_GPUS] == 0 or a.pod[p, P_MILLI] == WHOLE_GPU_MILLI
-        return (R_GPUS if whole else R_SHARE), devices_missing(a, p, t)
+        return (R_GPUS if whole else R_SHARE), (devices_missing(a, p, t) if amounts else 0)
     if traits & TRAIT_SLICES and not slices_fit(a, p, t):
         return R_SLICES, 0
     if a.node[t, N_CPU] < a.pod[p, P_CPU]:
@@ -178,14 +183,14 @@ def crowded(a: Arena, p: int, t: int) -> int:
 
 
 @kernel
-def why_not(a: Arena, q: Question, p: int, t: int) -> tuple[int, int]:
+def why_not(a: Arena, q: Question, p: int, t: int, amounts: bool) -> tuple[int, int]:
     """Position of the reason why node ``t`` is no target of pod ``p``, NONE if it is one, and what is missing."""
     reason = q.ineligible[a.pod[p, P_CLASS], a.node[t, N_CLASS]]
     if reason != NONE:
         return reason, 0
     if q.closed[t] != NONE:
         return q.closed[t], 0
-    found, missing = unfit(a, p, t)
+    found, missing = unfit(a, p, t, amounts)
     if found in (NONE, R_AFFINITY):
         company = crowded(a, p, t)
         found = company if company != NONE else found
@@ -205,18 +210,13 @@ def nearness(reason: int, missing: int) -> int:
 
 
 @pasted
-def examine(a: Arena, q: Question, out: Findings, p: int, node: int, row: int) -> None:
-    """Count the reasons of all nodes and keep the nearest shortage among those that may receive."""
-    nearest = FAR
-    out.reason[row], out.missing[row], out.counted[row] = NONE, 0, 1
+def count_reasons(a: Arena, q: Question, out: Findings, p: int, row: int) -> None:
+    """Count the reasons of all nodes."""
+    out.counted[row] = 1
     for t in range(len(a.node)):
-        reason, missing = why_not(a, q, p, t)
+        reason = why_not(a, q, p, t, False)[0]
         if reason != NONE:
             out.counts[row, reason] += 1
-        near = nearness(reason, missing)
-        if near < nearest and t != node and a.node[t, N_OPEN] == 1:
-            nearest = near
-            out.reason[row], out.missing[row] = reason, missing
 
 
 @pasted
@@ -226,7 +226,7 @@ def glance(a: Arena, q: Question, out: Findings, p: int, row: int) -> None:
     out.reason[row], out.missing[row] = NONE, 0
     for i in range(len(q.ranked) - 1, max(-1, len(q.ranked) - 1 - GLANCES), -1):
         t = q.ranked[i]
-        reason, missing = why_not(a, q, p, t) if a.node[t, N_OPEN] == 1 else (NONE, 0)
+        reason, missing = why_not(a, q, p, t, True) if a.node[t, N_OPEN] == 1 else (NONE, 0)
         near = nearness(reason, missing)
         if reason != NONE and near < nearest:
             nearest = near
@@ -234,10 +234,46 @@ def glance(a: Arena, q: Question, out: Findings, p: int, row: int) -> None:
 
 
 @pasted
-def first_fit(a: Arena, q: Question, p: int) -> int:
-    """The fullest node that takes the pod; those with less GPU left than it asks for are passed over at once."""
-    first = np.searchsorted(q.ranked_milli, a.pod[p, P_GPUS] * a.pod[p, P_MILLI])
-    for t in q.ranked[first:]:
+def touched_since(a: Arena, mark: int, t: int) -> bool:
+    """Whether a move from row ``mark`` of the log on came to the node."""
+    found = False
+    for row in range(mark, a.work[W_MOVES]):
+        found = found or a.log[row, L_TARGET] == t
+    return found
+
+
+@pasted
+def look_for_places(a: Arena, q: Question, p: int, node: int, mark: int) -> None:
+    """Note the first places that may take pods of this kind once the trial of ``node`` is taken back."""
+    kind, asked, count = q.kind[p], a.pod[p, P_GPUS] * a.pod[p, P_MILLI], 0
+    for i in range(len(q.ranked)):
+        t = q.ranked[i]
+        if q.ranked_milli[i] >= asked and (t == node or fits(a, p, t) or touched_since(a, mark, t)):
+            q.places[kind, count] = i
+            count += 1
+            if count == PLACES:
+                break
+    q.looked[kind] = count
+
+
+@pasted
+def first_fit(a: Arena, q: Question, p: int, node: int, mark: int) -> int:
+    """The fullest node that takes the pod.
+
+    A trial only takes room from other nodes, so what cannot take pods of this kind without it is passed over; what
+    affinity wants may come along, though.
+    """
+    kind, rest = q.kind[p], 0
+    if a.pod[p, P_TRAITS] & TRAIT_AFFINITY == 0:
+        if q.looked[kind] == NONE:
+            look_for_places(a, q, p, node, mark)
+        for i in range(q.looked[kind]):
+            t = q.ranked[q.places[kind, i]]
+            if a.node[t, N_OPEN] == 1 and fits(a, p, t):
+                return t
+        rest = q.places[kind, PLACES - 1] + 1 if q.looked[kind] == PLACES else len(q.ranked)
+    for i in range(rest, len(q.ranked)):
+        t = q.ranked[i]
         if a.node[t, N_OPEN] == 1 and fits(a, p, t):
             return t
     return NONE
@@ -245,18 +281,22 @@ def first_fit(a: Arena, q: Question, p: int) -> int:
 
 @pasted
 def record(a: Arena, q: Question, out: Findings, p: int, node: int, wanted: bool, row: int, clean: bool) -> None:
-    """Write the finding for a pod without room; ``clean``: no other pod of the node has been placed before it."""
-    known = q.known[q.kind[p]]
-    out.pod[row], out.own[row], out.same_as[row] = p, why_not(a, q, p, node)[0], row
+    """Write the finding for a pod without room; ``clean``: it would have none either if the trial had not begun."""
+    kind = q.kind[p]
+    known = q.known[kind]
+    out.pod[row], out.own[row], out.same_as[row] = p, why_not(a, q, p, node, False)[0], row
     if known != NONE and (out.counted[known] == 1 or not wanted):
         out.same_as[row], out.reason[row], out.missing[row] = known, out.reason[known], out.missing[known]
         return
-    if wanted:
-        examine(a, q, out, p, node, row)
-    else:
-        glance(a, q, out, p, row)
+    glance(a, q, out, p, row)
+    if wanted and q.tally[kind] == NONE:
+        count_reasons(a, q, out, p, row)
+        q.tally[kind] = row
+    elif wanted:
+        # No node took a pod of this kind then either; only those that a trial touched may say it in another word
+        out.same_as[row] = q.tally[kind]
     if clean and not fits(a, p, node):
-        q.known[q.kind[p]] = row
+        q.known[kind] = out.same_as[row]
 
 
 @pasted
@@ -265,11 +305,12 @@ def ask(a: Arena, q: Question, out: Findings, node: int, counts_wanted: bool, ro
     mark, first, was_open = a.work[W_MOVES], row, a.node[node, N_OPEN]
     a.node[node, N_OPEN] = 0
     for p in candidates_of(a, node):
-        t = NONE if q.known[q.kind[p]] != NONE else first_fit(a, q, p)
+        t = NONE if q.known[q.kind[p]] != NONE else first_fit(a, q, p, node, mark)
         if t == NONE:
-            record(a, q, out, p, node, counts_wanted and row == first, row, a.work[W_MOVES] == mark)
+            clean = a.work[W_MOVES] == mark or q.looked[q.kind[p]] == 0
+            record(a, q, out, p, node, counts_wanted and row == first, row, clean)
             row += 1
-        elif a.pod[p, P_FIXED] == 0:
+        else:
             move(a, p, t, 0, NONE)
     undo(a, mark)
     a.node[node, N_OPEN] = was_open

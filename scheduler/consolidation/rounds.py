@@ -32,6 +32,7 @@ class Search:
     seed: int
     asw: Ints  # [n] the switch of each node, UNKNOWN where nobody knows
     upper: int  # bound on net emptied nodes: nothing is left to look for once it is reached
+    first: Longs = field(default_factory=lambda: NOBODY)  # nodes that are drained before all others
     report: Report | None = None
     clock: Callable[[], float] | None = None
     notes: list[str] = field(default_factory=list)
@@ -57,6 +58,7 @@ class Search:
             self._install(best[1])
 
     def _attempt(self, attempt: int) -> None:
+        self._drain_first()
         for turn in range(self.params.rounds):
             groups = partition(self.asw, self.params.partition, self.seed, turn)
             for i, members in enumerate(groups):
@@ -65,6 +67,12 @@ class Search:
                 spread = np.random.default_rng([self.seed, attempt, turn, i]).random(len(members)) * attempt / 4
                 self._solve(members, self._empties(members, turn), spread)
         self._sweep()
+
+    def _drain_first(self) -> None:
+        if len(self.first):
+            members = np.flatnonzero(self.compiled.arena.node[:, c.N_OPEN] == 1)
+            for levels in (0, self.params.depth):
+                drain_all(self.compiled.arena, self.first, members, NOBODY, levels, NO_LIMIT)
 
     def _clear(self, opened: Longs) -> None:
         """Take all moves back and open the nodes that were open."""

@@ -106,7 +106,7 @@ def test_a_lender_stays_and_its_borrower_counts_once() -> None:
     made.pod("guest", "n1", 4, tier="LP", lent_by="jobs/sleeper").pod("m", "n0", 4).pod("r", "n2", 7, locked=True)
     plan = plan_of(made)
     assert moves_of(plan) == [("jobs/m", "n0", "n1")]
-    assert [b.constraint for b in kept_of(plan)["n1"].blockers] == ["lender"]
+    assert [b.constraint for b in kept_of(plan)["n1"].blockers] == ["lender", "gpus"]
 
 
 def test_slices_go_where_their_profile_is_free() -> None:
