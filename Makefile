@@ -15,7 +15,7 @@ IN_PARALLEL ?= -n auto --dist worksteal
 ON_A_DATABASE := $(wildcard tests/console tests/contract tests/live tests/faults)
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-reset test test-browser test-postgres test-published bench lint format clean
+.PHONY: help install demo demo-reset test test-browser test-postgres test-published screenshots bench lint format clean
 
 help:
 	@echo "make demo [PORT=8000] [NODES=2000]   the whole console on this machine"
@@ -24,6 +24,7 @@ help:
 	@echo "make test-browser                    the main job in chromium"
 	@echo "make test-postgres                   the console's suite on DATABASE_URL and REDIS_URL"
 	@echo "make test-published                  against traces and published tables in SLACKLINE_SHARED"
+	@echo "make screenshots                     the pictures in docs/images, taken anew in chromium"
 	@echo "make bench | lint | format | install | clean"
 
 install: .venv/.installed .venv/.compiled node_modules/.installed staticfiles/.collected
@@ -69,6 +70,9 @@ test-postgres: install
 test-published: install
 	@test -d "$$SLACKLINE_SHARED" || { echo "Set SLACKLINE_SHARED to the folder of traces and published tables." >&2; exit 1; }
 	$(PYTEST) tests/published $(ARGS)
+
+screenshots: install
+	$(PY) -m tests.browser.screenshots docs/images
 
 bench: install
 	@for file in $(wildcard benchmarks/[!_]*.py); do echo "== $$file"; $(PY) -m benchmarks.$$(basename $$file .py) $(ARGS) || exit 1; done

@@ -1,26 +1,15 @@
 """The whole console under its own supervisor, and a real browser in front of it."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
+from tests.browser.chromium import launch
 from tests.browser.stack import Stack, running
 
 NODES = int(os.environ.get("SLACKLINE_BROWSER_NODES", "300"))
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-)
-
 SignedIn = Callable[..., Page]
 
 
@@ -49,12 +38,9 @@ def playwright_() -> Iterator[Playwright]:
 
 @pytest.fixture(scope="session")
 def browser(playwright_: Playwright) -> Iterator[Browser]:
-    """Debian's chromium; CHROMIUM names another. None at all is a failure, not a reason to skip."""
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    assert path, "no chromium: apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
-    running = playwright_.chromium.launch(executable_path=path, args=QUIET)
-    yield running
-    running.close()
+    started = launch(playwright_)
+    yield started
+    started.close()
 
 
 class Problems(list[str]):

@@ -1,0 +1,102 @@
+"""Pictures of the pages for docs/images: ``python -m tests.browser.screenshots FOLDER`` (make screenshots).
+
+Starts a console of its own, lets one plan wait for its approver and another go stale, and takes every page in both
+widths and both themes.  Pictures are cut to 128 colours.
+"""
+
+import io
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.chromium import launch
+from tests.browser.stack import Stack, running
+from tests.browser.steps import WAIT_MS, ask, proposed
+
+NODES = int(os.environ.get("SLACKLINE_SCREENSHOT_NODES", "2000"))
+WIDTHS = {1440: 1000, 390: 844}
+THEMES = ("light", "dark")
+COLOURS = 128
+SETTLE_MS = 1500  # charts ease in, live parts are fetched once more
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One page as one person sees it; ``ready`` tells that it is drawn, ``narrow`` the same on a phone."""
+
+    name: str
+    who: str
+    path: str
+    ready: str = "main"
+    narrow: str = "main"
+
+
+def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as data, running(Path(data), NODES) as stack, sync_playwright() as playwright:
+        browser = launch(playwright)
+        shots = _prepare(stack, browser)
+        for width in WIDTHS:
+            for theme in THEMES:
+                for shot in shots:
+                    _take(browser, stack, shot, width, theme, folder)
+        browser.close()
+
+
+def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
+    stack.manage("load_world", "--name", "hall-2", "--world", "uniform8", "--nodes", "400", "--seed", "5", "--quiet")
+    page = _page(browser, stack, 1440, "light", "operator")
+    stale = ask(page, "hall-2")
+    proposed(page)
+    pods = page.locator("#moves tbody tr:not(.sl-group)").locator("td:nth-child(4)").all_inner_texts()
+    waiting = ask(page, "hall-2")
+    proposed(page)
+    late = [pod for pod in pods if pod not in page.locator("#moves").inner_text()] or pods[-1:]
+    stack.meddle("lock", "hall-2", late[0].strip())
+    page.goto(stale)
+    page.wait_for_selector(".sl-banner--bad", timeout=WAIT_MS)
+    page.goto(f"{stack.url}/fleet/nodes/?source=hall-2&sort=-pods")
+    node = str(page.locator("tbody a").first.get_attribute("href"))
+    page.context.close()
+    return [
+        Shot("fleet", "operator", "/", "#fleet-map[data-ready=true]", "#fleet-grid"),
+        Shot("plan", "approver", waiting, "[data-planmap][data-ready=true]"),
+        Shot("plan-stale", "operator", stale, "[data-planmap][data-ready=true]"),
+        Shot("new-plan", "operator", "/consolidation/new/"),
+        Shot("node", "operator", node),
+        Shot("audit", "operator", "/audit/"),
+        Shot("login", "", "/login/"),
+    ]
+
+
+def _page(browser: Browser, stack: Stack, width: int, theme: str, who: str) -> Page:
+    size = {"width": width, "height": WIDTHS[width]}
+    scheme = "dark" if theme == "dark" else "light"
+    page = browser.new_context(base_url=stack.url, viewport=size, color_scheme=scheme).new_page()
+    if who:
+        page.goto("/login/")
+        page.fill("#id_username", who)
+        page.fill("#id_password", who)
+        page.click("button:has-text('Sign in')")
+        page.wait_for_url(lambda url: "/login" not in url)
+    return page
+
+
+def _take(browser: Browser, stack: Stack, shot: Shot, width: int, theme: str, folder: Path) -> None:
+    page = _page(browser, stack, width, theme, shot.who)
+    page.goto(shot.path)
+    page.wait_for_selector(shot.ready if width == max(WIDTHS) else shot.narrow, timeout=WAIT_MS)
+    page.wait_for_timeout(SETTLE_MS)
+    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    page.context.close()
+    file = folder / f"{shot.name}-{width}-{theme}.png"
+    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
