@@ -67,8 +67,8 @@ class Stack:
 
 
 @contextmanager
-def running(data: Path, world: str, nodes: int | None, seed: int) -> Iterator[Stack]:
-    """The console with ``world`` loaded as a simulated source in which nothing changes by itself."""
+def running(data: Path, world: str, nodes: int | None, seed: int, web: int) -> Iterator[Stack]:
+    """The console with ``world`` loaded as a simulated source in which nothing changes by itself; ``web`` processes."""
     data.mkdir(parents=True, exist_ok=True)
     server = RedisServer.plan(data, password="")
     redis = server.start()
@@ -80,6 +80,7 @@ def running(data: Path, world: str, nodes: int | None, seed: int) -> Iterator[St
         "REDIS_URL": server.url,
         "DJANGO_SETTINGS_MODULE": "console.settings",
         "LOG_LEVEL": "WARNING",
+        "WEB_CONCURRENCY": str(web),
     }
     size = [] if nodes is None else ["--nodes", str(nodes)]
     said = _run(environment, "migrate", "--verbosity", "0")

@@ -67,10 +67,11 @@ def main() -> None:
         data = Path(options.data or folder)
         for world in options.world:
             if {"page", "push", "queries"} & set(options.part):
-                with running(data / world, world, options.nodes if world != "fleet" else None, options.seed) as stack:
+                size = options.nodes if world != "fleet" else None
+                with running(data / world, world, size, options.seed, options.web) as stack:
                     _on_a_stack(report, stack, world, options)
         if "queries" in options.part:
-            with running(data / "small", "uniform8", SMALL, options.seed) as stack:
+            with running(data / "small", "uniform8", SMALL, options.seed, options.web) as stack:
                 _queries(report, stack, f"uniform8 {SMALL:,}", options.seed)
     if "file" in options.part:
         _file(report, options)
@@ -85,6 +86,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--web", type=int, default=2, help="web processes, as in Procfile")
     parser.add_argument("--sockets", type=int, default=1000)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--shapes", type=Path, default=Path(shared, PODS) if shared else None)

@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
@@ -102,12 +103,17 @@ def _key(scope: Scope) -> Key | None:
 
 async def _allowed(scope: Scope) -> bool:
     """Asked anew every second; all tabs of one session share the answer, as they do for what is pushed."""
-    try:
-        cookie = SimpleCookie(dict(scope["headers"])[b"cookie"].decode("latin-1"))
-    except CookieError:
-        return False
-    session = cookie.get(settings.SESSION_COOKIE_NAME)
+    session = _session_of(dict(scope["headers"])[b"cookie"])
     if session is None:
         return False
     # Negative: events are numbered from 1 up.
-    return await rights.check(session.value, TOPIC, -int(time.monotonic()) - 1) is rights.Verdict.YES
+    return await rights.check(session, TOPIC, -int(time.monotonic()) - 1) is rights.Verdict.YES
+
+
+@lru_cache(maxsize=4096)
+def _session_of(cookie: bytes) -> str | None:
+    try:
+        found = SimpleCookie(cookie.decode("latin-1")).get(settings.SESSION_COOKIE_NAME)
+    except CookieError:
+        return None
+    return None if found is None else found.value
