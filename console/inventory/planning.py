@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import numpy as np
+from django.utils import timezone
 
 from console.inventory import services
 from console.inventory.choices import CAUSES, STORED, UploadKind
@@ -29,6 +30,14 @@ MOST_BYTE = 254  # 255 says no data
 def observe(source_id: int) -> Observation | None:
     """Reads a source and draws it on the map."""
     return services.observe(source_id, encode)
+
+
+def read_first(source: Source) -> Observation:
+    """The first reading, measured; waits where a worker has begun it.  Raises ``services.ReadError``."""
+    began = timezone.now()
+    found = observe(source.pk) or services.fresh(source.pk, began)[0]
+    measure(found.pk)
+    return found
 
 
 def encode(snapshot: Snapshot) -> Encoded:

@@ -53,13 +53,14 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
     page = _page(browser, stack, 1440, "light", "operator")
     stale = ask(page, "hall-2")
     proposed(page)
-    pods = page.locator("#moves tbody tr:not(.sl-group)").locator("td:nth-child(4)").all_inner_texts()
+    pod = page.locator("#moves tbody tr:not(.sl-group) td:nth-child(4)").first.inner_text().strip()
+    stack.meddle("lock", "hall-2", pod)
     waiting = ask(page, "hall-2")
     proposed(page)
-    late = [pod for pod in pods if pod not in page.locator("#moves").inner_text()] or pods[-1:]
-    stack.meddle("lock", "hall-2", late[0].strip())
     page.goto(stale)
-    page.wait_for_selector(".sl-banner--bad", timeout=WAIT_MS)
+    while page.locator(".sl-banner--bad").count() == 0:  # found by the sweep, some seconds later
+        page.wait_for_timeout(SETTLE_MS)
+        page.reload()
     page.goto(f"{stack.url}/fleet/nodes/?source=hall-2&sort=-pods")
     node = str(page.locator("tbody a").first.get_attribute("href"))
     page.context.close()

@@ -74,6 +74,7 @@ def test_a_killed_server_is_met_again_and_the_page_is_in_the_present_state(
 ) -> None:
     problems.expect("WebSocket connection", "ERR_CONNECTION", "Failed to fetch", "Failed to load resource")
     page = signed_in("operator", path="/tokens/")
+    page.goto("about:blank")
     sockets = _subscriptions(page)
     page.goto("/")
     badge = page.locator("[data-live-badge]")

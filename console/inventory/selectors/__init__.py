@@ -14,7 +14,6 @@ from console.inventory.selectors.pods import PodRow, pod_card, pod_csv, pod_rows
 from console.inventory.selectors.pools import pool_choices, shape_totals, waterfall, what_fits
 from console.inventory.selectors.series import standby_series, usage_of_day
 from console.inventory.selectors.sources import (
-    last_error_of,
     observation_rows,
     simulated_sources,
     source_exists,
@@ -36,7 +35,6 @@ __all__ = [
     "fleet_headline",
     "fleet_layout",
     "gpu_map",
-    "last_error_of",
     "layout_json",
     "layout_names",
     "newest_map_revision",

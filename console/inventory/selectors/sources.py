@@ -80,10 +80,6 @@ def source_exists(name: str) -> bool:
     return Source.objects.filter(name=name).exists()
 
 
-def last_error_of(name: str) -> str:
-    return Source.objects.filter(name=name).values_list("last_error", flat=True).first() or ""
-
-
 def _row(source: Source, observation: Observation | None) -> SourceRow:
     counts = observation.counts if observation is not None else {}
     return SourceRow(

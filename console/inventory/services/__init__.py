@@ -1,5 +1,6 @@
 """Everything that writes: readings, files, measurements, and what is kept of them."""
 
+from console.connectors.protocol import ConnectorError as ReadError
 from console.inventory.services.loading import (
     MAX_BYTES,
     accept_upload,
@@ -18,6 +19,7 @@ __all__ = [
     "MAX_BYTES",
     "Encoded",
     "InputError",
+    "ReadError",
     "accept_upload",
     "connector_of",
     "establish_world",

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from console.inventory import planning, selectors
+from console.inventory import planning, selectors, services
 
 
 class Command(BaseCommand):
@@ -31,10 +31,7 @@ class Command(BaseCommand):
                 hour=options["hour"],
                 lively=not options["quiet"],
             )
-        except ValueError as error:
+            observation = planning.read_first(source)
+        except (ValueError, services.ReadError) as error:
             raise CommandError(str(error)) from error
-        observation = planning.observe(source.pk)
-        if observation is None:
-            raise CommandError(f"{source.name} could not be read: {selectors.last_error_of(source.name)}")
-        planning.measure(observation.pk)
         self.stdout.write(f"{source.name}: {observation.counts['nodes']} nodes, revision {observation.revision}")
