@@ -24,7 +24,7 @@ from scheduler.worlds.openb import read_shapes
 from scheduler.worlds.shapes import Shape
 
 WORLDS = ("llm78", "small78", "openb70c")
-MODES = {"default": Params(), "K 3 x 5": Params(depth=3, rounds=5)}
+MODES = {"K 3 x 5": Params(), "1 x 1": Params(depth=1, rounds=1)}
 HEADINGS = ("world", "mode", "seed", "nodes", "pods", "CPU s", "spread", "emptied", "net", "moves", "bound", "gap")
 
 

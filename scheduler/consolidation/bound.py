@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.cluster.snapshot import Bools, Ints, Longs, Snapshot
+from scheduler.cluster.records import WHOLE_GPU_MILLI
+from scheduler.cluster.snapshot import UNKNOWN, Bools, Ints, Longs, Snapshot
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import Compiled
 from scheduler.consolidation.columns import Arena
@@ -46,7 +47,7 @@ def net_upper(snapshot: Snapshot, compiled: Compiled) -> int:
 def bound_of(upper: int, net: int) -> Bound:
     """gap = (upper - net) / upper, 0 where the bound is 0; proven where nothing better exists."""
     gap = (upper - net) / upper if upper else 0.0
-    return Bound(net_upper=upper, gap=round(gap, 6), proven=net == upper)
+    return Bound(net_upper=upper, gap=gap, proven=net == upper)
 
 
 def _most(fluid: _Fluid, inside: Bools, room: Longs) -> int:
@@ -73,9 +74,24 @@ def _fluid(snapshot: Snapshot, compiled: Compiled) -> _Fluid:
     np.add.at(use, home, amounts)
     light = (a.pod[pods, c.P_GPUS] == 0) & (a.pod[pods, c.P_FIXED] == 0)
     np.add.at(floating, home[light], amounts[light])
-    free = np.maximum(a.node[:, [c.N_MILLI, c.N_CPU, c.N_MEMORY]], 0) * snapshot.node_usable[:, None]
+    left = a.node[:, [c.N_MILLI, c.N_CPU, c.N_MEMORY]]
+    left[:, 0] += _lent_shares(snapshot)
+    free = np.maximum(left, 0) * snapshot.node_usable[:, None]
     able = (a.node[:, c.N_DRAINABLE] == 1) & (a.node[:, c.N_WORK] > 0) & (a.node[:, c.N_PINNED] == 0)
     return _Fluid(free, use, floating, able & ~_tied(snapshot, a), compiled.empty_before)
+
+
+def _lent_shares(snapshot: Snapshot) -> Longs:
+    """[n] GPU milli of borrowers that hold shares of their lender's devices.
+
+    The tables lay such shares out beside the lender's, which is safe for moves; a bound must not count them twice.
+    """
+    lender = snapshot.pod_lender
+    shares = np.flatnonzero(snapshot.pod_live & (lender != UNKNOWN) & (snapshot.pod_gpu_milli < WHOLE_GPU_MILLI))
+    shares = shares[snapshot.pod_node[lender[shares]] == snapshot.pod_node[shares]]
+    lent = np.zeros(len(snapshot.node_name), np.int64)
+    np.add.at(lent, snapshot.pod_node[shares], snapshot.pod_gpus[shares] * snapshot.pod_gpu_milli[shares])
+    return lent
 
 
 def _tied(snapshot: Snapshot, a: Arena) -> Bools:

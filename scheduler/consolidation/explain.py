@@ -18,9 +18,10 @@ from scheduler.consolidation.arena import Compiled, settle_all
 from scheduler.consolidation.candidates import CPU_RANGE
 from scheduler.consolidation.columns import COUNTED_REASONS, LENT, NONE
 from scheduler.consolidation.params import Params
-from scheduler.consolidation.probe import PLACES, Findings, Question, ask_all
+from scheduler.consolidation.probe import BLOCK, PLACES, Findings, Question, ask_all
 from scheduler.plan.plan import Blocker, Kept
 
+TALLIES = 100  # kinds of pods whose reasons are counted: each takes a look at every node
 ASKED = [c.P_CPU, c.P_GPUS]
 UNITS = {
     "gpus": "gpus",
@@ -35,7 +36,8 @@ def explain(snapshot: Snapshot, compiled: Compiled, params: Params, cut: bool) -
     """One entry per usable GPU node with pods other than agents, in the order of nodes.
 
     The tables stand as after the plan.  ``targets`` speaks of the first blocker that finds no room: of the other nodes
-    of the cluster, how many fail for which reason; it is said where all pods may move.  ``cut``: the search was
+    of the cluster, how many fail for which reason; it is said where all pods may move, and
+    for the first ``TALLIES`` kinds of pods.  ``cut``: the search was
     stopped early.
     """
     a = compiled.arena
@@ -142,9 +144,12 @@ def _question(snapshot: Snapshot, compiled: Compiled, wanted: Bools) -> Question
     kinds = int(kind.max(initial=0)) + 1
     known, looked, tally = np.full((3, kinds), NONE, np.int64)
     places = np.zeros((kinds, PLACES), np.int64)
-    milli = a.node[ranked, c.N_MILLI]
+    room = np.full((-(-len(ranked) // BLOCK) * BLOCK, 3), -1, np.int64)
+    room[: len(ranked)] = a.node[ranked][:, [c.N_MILLI, c.N_CPU, c.N_MEMORY]]
+    most = np.ascontiguousarray(room.reshape(-1, BLOCK, 3).max(axis=1))
+    tallies = np.array([TALLIES], np.int64)
     return Question(
-        _ineligible(compiled.rules), closed, last, ranked, milli, wanted, kind, known, places, looked, tally
+        _ineligible(compiled.rules), closed, last, ranked, most, wanted, kind, known, places, looked, tally, tallies
     )
 
 

@@ -72,6 +72,7 @@ from scheduler.consolidation.room import (
 
 RANK = 1 << 50  # of a kind of shortage; amounts stay below it
 FAR = 1 << 60
+BLOCK = 64
 PLACES = 16  # nodes noted for each kind of pod
 GLANCES = 64  # nodes looked at for the nearest shortage where no counts are asked for
 
@@ -83,13 +84,14 @@ class Question(NamedTuple):
     closed: Bytes  # [n] position of the reason why nothing may arrive, NONE
     closed_last: Bytes  # [n] the same where it holds only for pods that would fit
     ranked: Longs  # nodes that may receive, fullest first
-    ranked_milli: Longs  # their free GPU milli
+    most: Longs  # [blocks of BLOCK in ranked, 3] the most free GPU milli, CPU and memory of a node
     counts_wanted: Bools  # [nodes asked about]
     kind: Longs  # [p] pods of one kind ask for the same
     known: Longs  # [s] finding of a pod of this kind on the cluster as it stands, NONE
     places: Longs  # [s, PLACES] the first nodes of ``ranked`` that may take a pod of this kind, by position
     looked: Longs  # [s] how many of them are found, NONE: not looked yet
     tally: Longs  # [s] a finding of this kind that holds counts, NONE
+    tallies: Longs  # [1] how many more kinds are counted
 
 
 class Findings(NamedTuple):
@@ -245,14 +247,17 @@ def touched_since(a: Arena, mark: int, t: int) -> bool:
 @pasted
 def look_for_places(a: Arena, q: Question, p: int, node: int, mark: int) -> None:
     """Note the first places that may take pods of this kind once the trial of ``node`` is taken back."""
-    kind, asked, count = q.kind[p], a.pod[p, P_GPUS] * a.pod[p, P_MILLI], 0
-    for i in range(len(q.ranked)):
+    kind, asked, count, i = q.kind[p], a.pod[p, P_GPUS] * a.pod[p, P_MILLI], 0, 0
+    while i < len(q.ranked) and count < PLACES:
+        most = q.most[i // BLOCK]
+        if i % BLOCK == 0 and (most[0] < asked or most[1] < a.pod[p, P_CPU] or most[2] < a.pod[p, P_MEMORY]):
+            i += BLOCK
+            continue
         t = q.ranked[i]
-        if q.ranked_milli[i] >= asked and (t == node or fits(a, p, t) or touched_since(a, mark, t)):
+        if t == node or fits(a, p, t) or touched_since(a, mark, t):
             q.places[kind, count] = i
             count += 1
-            if count == PLACES:
-                break
+        i += 1
     q.looked[kind] = count
 
 
@@ -289,10 +294,11 @@ def record(a: Arena, q: Question, out: Findings, p: int, node: int, wanted: bool
         out.same_as[row], out.reason[row], out.missing[row] = known, out.reason[known], out.missing[known]
         return
     glance(a, q, out, p, row)
-    if wanted and q.tally[kind] == NONE:
+    if wanted and q.tally[kind] == NONE and q.tallies[0] > 0:
         count_reasons(a, q, out, p, row)
         q.tally[kind] = row
-    elif wanted:
+        q.tallies[0] -= 1
+    elif wanted and q.tally[kind] != NONE:
         # No node took a pod of this kind then either; only those that a trial touched may say it in another word
         out.same_as[row] = q.tally[kind]
     if clean and not fits(a, p, node):
