@@ -100,3 +100,10 @@ def test_every_node_that_stays_is_named_once() -> None:
     named = [kept.node for kept in plan.kept]
     assert len(named) == len(set(named))
     assert set(named) >= counted - set(plan.emptied_nodes)
+
+
+def test_shares_that_a_sleeping_pod_lends_count_once_in_the_bound() -> None:
+    made = world().nodes("n1").node("n2", 1).pod("w", "n1", 6, locked=True).pod("t", "n1", gpu_milli=700, locked=True)
+    made.pod("s", "n1", 2, gpu_milli=300, standby=True)
+    made.pod("b", "n1", gpu_milli=300, tier="LP", lent_by="jobs/s").pod("a", "n2", gpu_milli=600)
+    assert plan_of(made).bound.net_upper == 1  # a fits beside s on its second device
