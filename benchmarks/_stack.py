@@ -19,7 +19,14 @@ from console.demo.redis_server import RedisServer, free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 START_S = 240
-PROCESSES = ("uvicorn", "observe@", "plan@", "execute@", "beat")
+PROCESSES = {
+    "spawn_main": "web",
+    "uvicorn": "web",
+    "observe@": "observe",
+    "plan@": "plan",
+    "execute@": "execute",
+    "beat": "beat",
+}
 SOURCE = "demo"  # the demo leaves a source of this name as it finds it
 
 
