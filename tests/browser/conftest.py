@@ -10,6 +10,8 @@ from tests.browser.chromium import launch
 from tests.browser.stack import Stack, running
 
 NODES = int(os.environ.get("SLACKLINE_BROWSER_NODES", "300"))
+PATIENCE_MS = 120_000  # a busy machine is no fault; nothing here is a promise of speed
+
 SignedIn = Callable[..., Page]
 
 
@@ -92,6 +94,7 @@ def signed_in(
             viewport={"width": width, "height": 900},
             color_scheme="dark" if theme == "dark" else "light",
         )
+        context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         page = context.new_page()
         _watch(page, problems)

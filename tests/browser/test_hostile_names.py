@@ -40,6 +40,31 @@ def _harmless(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
+def test_in_a_plan_its_data_and_its_refusal(
+    signed_in: SignedIn, hostile: str, stack: Stack, problems: Problems, tmp_path: Path
+) -> None:
+    problems.expect("409 (Conflict)")
+    page = signed_in("operator")
+    address = ask(page, hostile)
+    proposed(page)
+    page.wait_for_selector("[data-planmap][data-ready=true]", timeout=WAIT_MS)
+    expect(page.locator("#moves")).to_contain_text(SCRIPT)
+    expect(page.locator("main")).to_contain_text(TENANT)
+    for words in page.locator("script[type='application/json']").all_text_contents():
+        json.loads(words)
+    page.locator("[data-planmap]").focus()
+    page.keyboard.press("Home")
+    expect(page.locator("[data-planmap-said]")).to_contain_text("free GPUs")
+    _harmless(page)
+
+    second = signed_in("approver", path=address)
+    stack.meddle("lock", hostile, POD)
+    second.reload()
+    expect(second.locator(".sl-banner--bad").first).to_contain_text("no longer hold", timeout=WAIT_MS)
+    expect(second.locator(".plan-changes").first).to_contain_text(POD)
+    _harmless(second)
+
+
 def test_in_the_table_of_nodes(signed_in: SignedIn, hostile: str) -> None:
     page = signed_in("operator", path=f"/fleet/nodes/?cluster={hostile}")
     rows = page.locator("tbody tr")
@@ -79,28 +104,3 @@ def test_in_the_choice_of_switches_and_beside_the_pointer(signed_in: SignedIn, h
         page.keyboard.press("ArrowRight")
     assert SCRIPT in seen
     _harmless(page)
-
-
-def test_in_a_plan_its_data_and_its_refusal(
-    signed_in: SignedIn, hostile: str, stack: Stack, problems: Problems, tmp_path: Path
-) -> None:
-    problems.expect("409 (Conflict)")
-    page = signed_in("operator")
-    address = ask(page, hostile)
-    proposed(page)
-    page.wait_for_selector("[data-planmap][data-ready=true]", timeout=WAIT_MS)
-    expect(page.locator("#moves")).to_contain_text(SCRIPT)
-    expect(page.locator("main")).to_contain_text(TENANT)
-    for words in page.locator("script[type='application/json']").all_text_contents():
-        json.loads(words)
-    page.locator("[data-planmap]").focus()
-    page.keyboard.press("Home")
-    expect(page.locator("[data-planmap-said]")).to_contain_text("free GPUs")
-    _harmless(page)
-
-    second = signed_in("approver", path=address)
-    stack.meddle("lock", hostile, POD)
-    second.reload()
-    expect(second.locator(".sl-banner--bad").first).to_contain_text("no longer hold", timeout=WAIT_MS)
-    expect(second.locator(".plan-changes").first).to_contain_text(POD)
-    _harmless(second)

@@ -29,7 +29,7 @@ def test_twenty_thousand_nodes_and_a_change_of_one_in_a_hundred(signed_in: Signe
     page = signed_in("operator", path="/tokens/")
     traffic = record(page)
     page.goto("/")
-    page.wait_for_selector("#fleet-map[data-ready=true]", timeout=WAIT_MS)
+    page.wait_for_selector("#fleet-map[data-ready=true]", timeout=FINAL_MS)
     full = traffic.matching("/fleet/map/nodes/")
     assert len(full) == 1
     assert full[0][1] <= FULL_MAP_BYTES
@@ -38,7 +38,7 @@ def test_twenty_thousand_nodes_and_a_change_of_one_in_a_hundred(signed_in: Signe
     page.wait_for_function(
         "revision => Number(document.querySelector('[data-map-plot]').dataset.revision) >= revision",
         arg=revision,
-        timeout=WAIT_MS,
+        timeout=FINAL_MS,
     )
     changes = traffic.matching("/fleet/map/nodes/")
     assert changes and all("from=" in url for url, _ in changes)
