@@ -69,7 +69,8 @@ def test_the_outcome_never_exceeds_the_bound(world_seed: int) -> None:
 @settings(max_examples=25, deadline=None)
 def test_without_its_blockers_a_kept_node_is_emptied(world_seed: int) -> None:
     world = random_world(world_seed)
-    kept = [k for k in planned(world).kept if k.blockers]
+    # A node that takes pods in is kept by choice; what the plan put there is no blocker that the world could be without
+    kept = [k for k in planned(world).kept if k.blockers and k.reason != "receives"]
     for node in kept[:3]:
         names = [b.pod for b in node.blockers]
         lighter = world.without(*names)
