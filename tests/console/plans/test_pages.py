@@ -17,6 +17,7 @@ from rest_framework.test import APIClient
 from console.plans import services
 from console.plans.choices import State
 from console.plans.models import Plan
+from tests.builders.fleets import observed
 from tests.builders.people import approver, operator, tenant, viewer
 from tests.builders.worlds import world
 from tests.console.plans.scene import Scene, arrives, move, ran, requested, scene, started, three_nodes
@@ -263,15 +264,18 @@ def test_the_list_counts_filters_and_finds() -> None:
 
 
 def test_a_freeze_is_on_every_page() -> None:
+    observed(world().node("n1"))
     client = _client(operator())
-    body = {"scope": "cluster", "cluster": "c04", "reason": "switch firmware", "minutes": "30"}
+    body = {"scope": "cluster", "cluster": "default", "reason": "switch firmware", "minutes": "30"}
     assert client.post(reverse("plans:freezes"), body).status_code == 302
     page = client.get(reverse("audit:list")).content.decode()
-    assert "Frozen: c04, by operator, until" in page
+    assert "Frozen: default, by operator, until" in page
     assert "switch firmware" in page
     theirs = _client(tenant("t1")).get(reverse("tenancy:tokens")).content.decode()
-    assert "Frozen: c04, until" in theirs
+    assert "Frozen: default, until" in theirs
     assert "switch firmware" not in theirs
-    wrong = client.post(reverse("plans:freezes"), {"scope": "pool", "cluster": "c04", "reason": "r", "minutes": "5"})
+    wrong = client.post(
+        reverse("plans:freezes"), {"scope": "pool", "cluster": "default", "reason": "r", "minutes": "5"}
+    )
     assert wrong.status_code == 400
     assert "name the GPU model" in wrong.content.decode()
