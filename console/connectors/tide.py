@@ -41,6 +41,7 @@ class Tide(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     nodes_per_minute: float = 0.005
+    least_per_minute: float = 8.0  # changes in a small world that lives at all: a page that never moves looks broken
     stray: float = 0.008
     fail: float = 0.02
     startup_s: tuple[int, int] = (1, 4)
@@ -74,9 +75,14 @@ def live_through(world: World, tide: Tide, seed: int, second: int, hour: float) 
     """Lets ``world`` live through virtual second ``second`` at ``hour`` of its day; returns the changes it applied."""
     moment = _Moment(world, tide, random.Random(f"{seed}:{second}"), second, [])
     _keep_appointments(moment)
-    for _ in range(_count(moment.chance, tide.nodes_per_minute * len(world.order) / 60)):
+    for _ in range(_count(moment.chance, _per_minute(tide, len(world.order)) / 60)):
         _happen(moment, hour)
     return moment.done
+
+
+def _per_minute(tide: Tide, nodes: int) -> float:
+    share = tide.nodes_per_minute * nodes
+    return max(share, tide.least_per_minute) if share > 0 else 0.0
 
 
 def _count(chance: random.Random, mean: float) -> int:

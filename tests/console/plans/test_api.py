@@ -8,7 +8,9 @@ from rest_framework.test import APIClient
 
 from console.plans.choices import State
 from console.plans.models import Plan
+from tests.builders.fleets import observed
 from tests.builders.people import approver, operator
+from tests.builders.worlds import GPU_MODEL, world
 from tests.console.plans.scene import arrives, move, scene
 
 pytestmark = pytest.mark.django_db
@@ -80,8 +82,10 @@ def test_the_plan_has_its_digest_as_etag() -> None:
 
 
 def test_freezes_come_and_go() -> None:
+    observed(world().node("n1"))
     client = _client(operator())
-    body = {"scope": "pool", "cluster": "c1", "gpu_model": "H20", "reason": "works", "expires_at": "2199-01-01T00:00Z"}
+    body = {"scope": "pool", "cluster": "default", "gpu_model": GPU_MODEL, "reason": "works"}
+    body["expires_at"] = "2199-01-01T00:00Z"
     made = client.post(reverse("api:freezes"), body, "json")
     assert made.status_code == 201
     lift = reverse("api:freeze-lift", args=[made.json()["id"]])
