@@ -114,11 +114,13 @@ def finish(plan: Plan, worker: str, emptied: int | None) -> Plan:
     counts = {
         state: ended.filter(state=state).count() for state in (StepState.SUCCEEDED, StepState.FAILED, StepState.DROPPED)
     }
-    done = counts[StepState.SUCCEEDED]
+    whole = counts[StepState.FAILED] + counts[StepState.DROPPED] == 0
+    # A run that lost moves and empties nothing has won nothing: to call it done would hide that.
+    won = counts[StepState.SUCCEEDED] > 0 and (whole or emptied != 0)
     with transaction.atomic():
         finished = change(
             plan.pk,
-            State.SUCCEEDED if done else State.FAILED,
+            State.SUCCEEDED if won else State.FAILED,
             actor="executor",
             reason=_summary(plan, counts, emptied),
             narrow={"worker": worker},

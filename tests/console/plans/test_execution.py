@@ -217,6 +217,17 @@ def test_a_failed_move_halts_and_resume_leaves_its_chain_out(monkeypatch: pytest
     )
 
 
+def test_a_run_that_loses_moves_and_empties_nothing_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = world().nodes("n1", "n2").pod("z", "n2", 2, locked=True).pod("a", "n1", 1).pod("c", "n1", 1)
+    plan = scene(made).plan(move("a", "n1", "n2", 0), move("c", "n1", "n2", 1))
+    _fail(monkeypatch, "jobs/c")
+    started(plan)
+    assert ran(plan).state == State.HALTED
+    services.resume_plan(operator(), plan.pk)
+    ended = ran(plan)
+    assert (ended.state, ended.reason) == (State.FAILED, "1 of 2 moves done, 1 failed, 0 not run; 0 of 1 nodes empty")
+
+
 def test_when_every_move_fails_the_run_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     one = scene()
     plan = one.plan(move("a", "n1", "n2"))
