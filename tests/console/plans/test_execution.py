@@ -222,9 +222,7 @@ def test_a_run_that_loses_moves_and_empties_nothing_has_failed(monkeypatch: pyte
     plan = scene(made).plan(move("a", "n1", "n2", 0), move("c", "n1", "n2", 1))
     _fail(monkeypatch, "jobs/c")
     started(plan)
-    assert ran(plan).state == State.HALTED
-    services.resume_plan(operator(), plan.pk)
-    ended = ran(plan)
+    ended = ran(plan)  # nothing is left that a halt could hold back
     assert (ended.state, ended.reason) == (State.FAILED, "1 of 2 moves done, 1 failed, 0 not run; 0 of 1 nodes empty")
 
 
