@@ -59,6 +59,7 @@ def test_in_a_plan_its_data_and_its_refusal(
 
     second = signed_in("approver", path=address)
     stack.meddle("lock", hostile, POD)
+    expect(second.locator("#plan-side")).to_contain_text("stale", timeout=WAIT_MS)
     second.reload()
     expect(second.locator(".sl-banner--bad").first).to_contain_text("no longer hold", timeout=WAIT_MS)
     expect(second.locator(".plan-changes").first).to_contain_text(POD)
