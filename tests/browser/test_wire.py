@@ -48,7 +48,7 @@ def test_twenty_thousand_nodes_and_a_change_of_one_in_a_hundred(signed_in: Signe
 
 def test_progress_of_a_long_computation_and_its_cancellation(signed_in: SignedIn, large: str) -> None:
     page = signed_in("operator")
-    ask(page, large, rounds=10, partition=60)
+    ask(page, large, rounds=5, partition=60)
     expect(page.locator("#plan-progress")).to_contain_text("round", timeout=FINAL_MS)
     page.click("button:has-text('Stop here and keep what is found')")
     expect(page.locator("#plan-tiles")).to_be_visible(timeout=FINAL_MS)
