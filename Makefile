@@ -10,7 +10,7 @@ UV := $(or $(shell command -v uv 2>/dev/null),$(CURDIR)/.venv-tools/bin/uv)
 UVX := $(or $(shell command -v uvx 2>/dev/null),$(CURDIR)/.venv-tools/bin/uvx)
 export UV_LINK_MODE ?= copy
 STATIC_SOURCES := $(shell find static -type f 2>/dev/null)
-# A real browser and killed servers on a busy machine: a test may be tried again, and pytest says which were (rerun).
+# A real browser on a busy machine: such a test may be tried again, and pytest says which were (rerun).
 AGAIN = --reruns 2
 # One process per core; whoever has spare time takes over from the other.
 IN_PARALLEL ?= -n auto --dist worksteal
@@ -60,14 +60,14 @@ demo-reset: .venv/.installed
 	@exec $(PY) -m console.demo reset
 
 test: install
-	$(PYTEST) tests --ignore=tests/browser --ignore=tests/published $(IN_PARALLEL) $(AGAIN) $(ARGS)
+	$(PYTEST) tests --ignore=tests/browser --ignore=tests/published $(IN_PARALLEL) $(ARGS)
 
 test-browser: install
 	$(PYTEST) tests/browser $(AGAIN) $(ARGS)
 
 test-postgres: install
 	@test -n "$$DATABASE_URL" -a -n "$$REDIS_URL" || { echo "Set DATABASE_URL (postgres://...) and REDIS_URL first." >&2; exit 1; }
-	$(PYTEST) $(ON_A_DATABASE) $(IN_PARALLEL) $(AGAIN) $(ARGS)
+	$(PYTEST) $(ON_A_DATABASE) $(IN_PARALLEL) $(ARGS)
 
 test-published: install
 	@test -d "$$SLACKLINE_SHARED" || { echo "Set SLACKLINE_SHARED to the folder of traces and published tables." >&2; exit 1; }
