@@ -46,7 +46,8 @@ class CapacityChange:
 class DemandChange:
     """What a tenant's live pods ask for, in GPU thousandths: now - then = came - ended + resized.
 
-    ``tenant`` None: nobody's.  ``tier`` is HP, LP or standby.  ``moved`` pods run on another node now and count in no amount.
+    ``tenant`` None: nobody's.  ``tier`` is HP, LP or standby.  ``moved`` pods run on another node now and count in no
+    amount.
     """
 
     tenant: str | None
