@@ -1,7 +1,7 @@
 """Columns of the tables and their CSV twins: heading, sort key, field of the row."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -56,9 +56,15 @@ POD_COLUMNS = (
 )
 
 
-def headings(columns: Iterable[Column], query: dict[str, str], sort: str) -> tuple[Heading, ...]:
-    """Sorting starts ascending for names and descending for figures, and turns round on the next click."""
-    return tuple(_heading(column, query, sort) for column in columns)
+def headings(
+    columns: Iterable[Column], query: dict[str, str], sort: str, hidden: frozenset[str] = frozenset()
+) -> tuple[Heading, ...]:
+    """Sorting starts ascending for names and descending for figures, and turns round on the next click.
+
+    ``hidden`` keys sort nothing for this viewer, so their columns offer no link.
+    """
+    shown = (replace(column, sort="") if column.sort in hidden else column for column in columns)
+    return tuple(_heading(column, query, sort) for column in shown)
 
 
 def _heading(column: Column, query: dict[str, str], sort: str) -> Heading:

@@ -8,7 +8,7 @@ from console.inventory.selectors.maps import (
     newest_map_revision,
     node_map,
 )
-from console.inventory.selectors.nodes import NodeRow, node_card, node_csv, node_rows, why_words
+from console.inventory.selectors.nodes import NodeRow, hidden_sorts, node_card, node_csv, node_rows, why_words
 from console.inventory.selectors.overview import fleet_age, fleet_headline, fleet_layout
 from console.inventory.selectors.pods import PodRow, pod_card, pod_csv, pod_rows
 from console.inventory.selectors.pools import pool_choices, shape_totals, waterfall, what_fits
@@ -35,6 +35,7 @@ __all__ = [
     "fleet_headline",
     "fleet_layout",
     "gpu_map",
+    "hidden_sorts",
     "layout_json",
     "layout_names",
     "newest_map_revision",

@@ -27,6 +27,7 @@ from console.tenancy.selectors import tenant_scope
 
 STATES = ("none", "empty", "slack", "full")
 SORTS = ("name", "cluster", "model", "asw", "gpus", "free", "stranded", "pods", "health")
+HIDDEN_FROM_TENANTS = frozenset({"pods"})  # keys that would order nodes by what others run there
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,8 @@ def node_rows(viewer: Any, filters: Filters, *, sort: str = "name", cursor: str 
     revision, start = parse_cursor(cursor)
     found, revision = _matching(viewer, filters, revision)
     total = sum(len(nodes) for _, nodes in found)
-    order = _order(found, sort)[start : start + size]
     scope = tenant_scope(viewer)
+    order = _order(found, sort, scope)[start : start + size]
     rows = [_row(reading, node, scope) for reading, node in order]
     return cut(rows, total, start, revision, size)
 
@@ -100,7 +101,12 @@ def node_csv(viewer: Any, filters: Filters, *, sort: str = "name") -> Iterator[N
     """All rows of the table, one by one."""
     found, _ = _matching(viewer, filters, None)
     scope = tenant_scope(viewer)
-    return (_row(reading, node, scope) for reading, node in _order(found, sort))
+    return (_row(reading, node, scope) for reading, node in _order(found, sort, scope))
+
+
+def hidden_sorts(viewer: Any) -> frozenset[str]:
+    """Keys by which this viewer cannot sort nodes."""
+    return frozenset() if tenant_scope(viewer) is None else HIDDEN_FROM_TENANTS
 
 
 def node_card(viewer: Any, cluster: str, node: str, *, source: str = "") -> NodeCard:
@@ -162,10 +168,15 @@ def _mask(reading: Reading, filters: Filters, scope: frozenset[str] | None) -> M
     return node_mask(reading, filters) & visible_nodes(reading.snapshot, scope)
 
 
-def _order(found: Found, sort: str) -> list[tuple[Reading, int]]:
-    """By the key, then by source, cluster and name, whatever the direction."""
+def _order(found: Found, sort: str, scope: frozenset[str] | None) -> list[tuple[Reading, int]]:
+    """By the key, then by source, cluster and name, whatever the direction.
+
+    An order by what a tenant's viewer may not read would tell it all the same: such a key sorts nothing.
+    """
     down = sort.startswith("-")
     key = sort.removeprefix("-")
+    if scope is not None and key in HIDDEN_FROM_TENANTS:
+        return _order(found, "name", scope)
     pairs = [(reading, int(node)) for reading, nodes in found for node in nodes]
     if key not in SORTS or (key == "name" and not down and len(found) == 1):
         return pairs
@@ -248,8 +259,9 @@ def _card(reading: Reading, node: int, scope: frozenset[str] | None) -> NodeCard
         zone=_name(snapshot.zones, int(snapshot.node_zone[node])),
         max_pods=None if limit == NO_LIMIT else limit,
         power_watts=None if watts == ABSENT else watts,
-        labels=spec.labels,
-        taints=tuple(f"{taint.key}={taint.value or ''}:{taint.effect}" for taint in spec.taints),
+        # Labels and taints often say for whom a node is kept: another tenant's name.
+        labels=spec.labels if whole else (),
+        taints=tuple(f"{taint.key}={taint.value or ''}:{taint.effect}" for taint in spec.taints) if whole else (),
         devices=tuple(_device(device) for device in snapshot.node_devices.get(node, ())) if whole else (),
         pods=rows_of_pods(reading, shown),
         others=0 if whole else None,

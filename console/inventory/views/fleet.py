@@ -111,7 +111,7 @@ def _table(
         "section": "pods" if columns is POD_COLUMNS else "nodes",
         "view": view,
         "page": page,
-        "headings": headings(columns, view.query, view.sort),
+        "headings": headings(columns, view.query, view.sort, selectors.hidden_sorts(request.user)),
         "query": urlencode(view.query),
         "next": address(page.next),
         "previous": address(page.previous),

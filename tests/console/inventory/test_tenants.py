@@ -127,3 +127,24 @@ def test_rows_for_operators_only_are_empty_for_tenants() -> None:
     assert selectors.fleet_layout(person) is None
     assert selectors.standby_series(person) == ()
     assert [tile.label for tile in selectors.fleet_headline(person)][:2] == ["Your GPUs", "Your pods"]
+
+
+def test_no_order_tells_how_many_pods_others_have_there(client: Client) -> None:
+    built = world().nodes("n1", "n2")
+    for node, foreign in (("n1", 3), ("n2", 0)):
+        built.pod(f"mine-{node}", node, 1, tenant="t1")
+        for number in range(foreign):
+            built.pod(f"theirs-{number}", node, 1, tenant="t2")
+    observed(built)
+    for sort in ("pods", "-pods"):
+        rows = selectors.node_rows(tenant("t1"), selectors.Filters(), sort=sort).rows
+        assert [row.name for row in rows] == ["n1", "n2"]
+        assert [row.name for row in selectors.node_csv(tenant("t1"), selectors.Filters(), sort=sort)] == ["n1", "n2"]
+    assert "sort=-pods" not in _text(client.get(reverse("inventory:nodes")))
+
+
+def test_labels_and_taints_that_name_somebody_are_not_shown() -> None:
+    taint = {"key": "kept-for", "value": "t2", "effect": "PreferNoSchedule"}
+    observed(world().node("n1", labels={"team": "t2"}, taints=[taint]).pod("mine", "n1", 1, tenant="t1"))
+    card = selectors.node_card(tenant("t1"), "default", "n1")
+    assert (card.labels, card.taints) == ((), ())
