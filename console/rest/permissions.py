@@ -13,4 +13,9 @@ class NeedsPermission(BasePermission):
         by_method: dict[str, str] = getattr(view, "permissions", {})
         wanted = by_method.get(request.method or "", getattr(view, "permission", None))
         user = request.user
-        return bool(wanted and user and user.is_authenticated and user.has_perm(wanted))
+        if not (wanted and user and user.is_authenticated):
+            return False
+        if user.has_perm(wanted):
+            return True
+        self.message = user.refusal(wanted)  # every no has its reason
+        return False

@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 
-from console.tenancy.choices import Role
+from console.tenancy.choices import WORDS, Role
 
 
 class Tenant(models.Model):
@@ -26,3 +26,9 @@ class User(AbstractUser):
 
     role = models.CharField(max_length=16, choices=Role, default=Role.VIEWER)
     tenants = models.ManyToManyField(Tenant, blank=True, related_name="members")
+
+    def refusal(self, permission: str) -> str:
+        """Why this person may not do what ``permission`` names, in words fit for a page and for the API."""
+        role = str(self.get_role_display()).lower()
+        article = "an" if role[:1] in "aeio" else "a"
+        return f"{self.get_username()} is {article} {role} and may not {WORDS.get(permission, permission)}."

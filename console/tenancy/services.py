@@ -23,10 +23,9 @@ def require(user: Any, permission: str) -> None:
     """Returns if ``user`` holds ``permission``, raises ``Denied`` with a readable reason if not."""
     if user.is_authenticated and user.has_perm(permission):
         return
-    wish = WORDS.get(permission, permission)
     if not user.is_authenticated:
-        raise Denied(f"Sign in first: only people with an account may {wish}.")
-    raise Denied(f"{user.get_username()} is {_article(user.get_role_display())} and may not {wish}.")
+        raise Denied(f"Sign in first: only people with an account may {WORDS.get(permission, permission)}.")
+    raise Denied(user.refusal(permission))
 
 
 def person(user: Any) -> User:
@@ -73,7 +72,3 @@ def ensure_person(username: str, role: str, *, password: str, tenants: list[str]
         user.tenants.set(Tenant.objects.filter(name__in=tenants))
         record(actor=None, action="user.created", target_kind="user", target_id=username, detail={"role": role})
     return user
-
-
-def _article(role: str) -> str:
-    return f"{'an' if role[:1] in 'AEIO' else 'a'} {role.lower()}"

@@ -13,6 +13,13 @@ from console.ui.ages import limits
 from console.ui.figures import duration
 
 STALE_NEXT_STEP = "Drop the moves that changed and check again, or compute a new plan."
+NEXT_STEPS = {
+    State.REQUESTED: "Wait until it is computed.",
+    State.PLANNING: "Wait until it is computed.",
+    State.PROPOSED: "It needs an approval first.",
+    State.APPROVED: "Start it.",
+    State.STALE: STALE_NEXT_STEP,
+}
 REST_NEXT_STEP = "Abort this plan and compute a new one for what is left."
 
 
@@ -67,8 +74,9 @@ def resume_checks(user: Any, plan: Plan) -> list[Check]:
 
 def _in_state(plan: Plan, wanted: State, label: str) -> Check:
     words = plan.get_state_display().lower()
-    because = f" ({plan.reason.rstrip('.')})" if plan.reason else ""
-    next_step = STALE_NEXT_STEP if plan.state == State.STALE else "" if plan.is_running else "Compute a new plan."
+    # The reason of an approval is the approver's own words: it explains no refusal.
+    because = f" ({plan.reason.rstrip('.')})" if plan.reason and plan.state != State.APPROVED else ""
+    next_step = NEXT_STEPS.get(State(plan.state), "" if plan.is_running else "Compute a new plan.")
     return Check(
         "state", label, plan.state == wanted, words, f"Plan {plan.pk} is {words}{because}.", next_step=next_step
     )

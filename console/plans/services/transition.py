@@ -23,7 +23,9 @@ class Conflict(errors.Conflict):
     """
 
     def __init__(self, reason: str, *, changes: Iterable[dict[str, Any]] = (), next_step: str = "") -> None:
-        super().__init__(f"{reason} {next_step}".strip(), list(changes))
+        # A reason may end in a person's own words, which need not end like a sentence.
+        sentence = reason if not next_step or reason.endswith((".", "!", "?")) else f"{reason}."
+        super().__init__(f"{sentence} {next_step}".strip(), list(changes))
 
 
 class DigestMissingError(Exception):

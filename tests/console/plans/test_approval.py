@@ -32,7 +32,7 @@ def test_an_approval_signs_the_digest_once() -> None:
     assert (decision.digest, decision.reason, decision.verdict) == (plan.digest, "fits the evening", "approved")
     assert Entry.objects.filter(action="plan.approved", target_id=str(plan.pk), digest=plan.digest).count() == 1
     again = _refusal(plan)
-    assert "approved" in again.reason
+    assert again.reason == f"Plan {plan.pk} is approved. Start it."
     assert Entry.objects.filter(action="plan.approved").count() == 1
 
 
@@ -193,3 +193,17 @@ def test_a_lock_is_named_and_nothing_is_approved_by_halves() -> None:
         services.approve_plan(approver(), second.pk, second.digest, "yes", start=True)
     assert Plan.objects.get(pk=second.pk).state == State.PROPOSED
     assert not Decision.objects.filter(plan=second).exists()
+
+
+def test_what_waits_for_an_approval_is_not_to_be_computed_anew() -> None:
+    plan = scene().plan(A)
+    with pytest.raises(services.Conflict) as refused:
+        services.start_plan(operator("starter"), plan.pk)
+    assert refused.value.reason == f"Plan {plan.pk} is awaiting approval. It needs an approval first."
+
+
+def test_a_refusal_ends_the_words_of_the_person_who_froze() -> None:
+    plan = scene().plan(A)
+    until = timezone.now() + timedelta(minutes=5)
+    services.set_freeze(operator("owner"), scope="fleet", reason="switch firmware", expires_at=until)
+    assert _refusal(plan).reason.endswith(": switch firmware. Wait until it ends, or have it lifted.")

@@ -8,9 +8,10 @@ from django.core.exceptions import PermissionDenied
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
-from django.urls import path
+from django.urls import path, reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.test import APIClient
 from rest_framework.views import APIView
 
 from console import urls as console_urls
@@ -99,3 +100,13 @@ def test_a_number_that_is_no_rows_leads_nowhere(client: Client, number: str, set
     answer = client.get(f"/api/v1/plans/{number}/")
     assert answer.status_code == 404
     assert answer.json()["errors"][0]["code"] == "not_found"
+
+
+def test_a_right_that_is_missing_is_named_by_the_api(db: None) -> None:
+    api = APIClient()
+    api.force_authenticate(viewer())
+    answer = api.post(reverse("api:plan-approve", args=[1]), {"digest": "0" * 64, "reason": "yes"}, format="json")
+    assert answer.status_code == 403
+    assert (
+        answer.json()["errors"][0]["detail"] == f"{viewer().username} is a viewer and may not approve or reject a plan."
+    )
