@@ -1,0 +1,56 @@
+"""What the format cannot hold: said object by object, with what was done about it, and never dropped in silence."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+# pinned: the pod does not move in any plan.  widened: held, but more strictly than the cluster asks.
+# ignored: it binds nobody, or nothing that plans do can break it.  unread: a figure that is not known now.
+Done = Literal["pinned", "widened", "ignored", "unread"]
+
+What = Literal[
+    "preference",  # preferred affinity, PreferNoSchedule, ScheduleAnyway
+    "topology_affinity",  # required pod affinity on another key than the node's name
+    "topology_anti_affinity",
+    "foreign_peers",  # pod (anti-)affinity that looks into other namespaces
+    "spread",
+    "volume",  # a volume that only some nodes can mount, other than one zone
+    "missing_volume",
+    "device_claim",  # a DRA claim that does not say whole devices
+    "gate",  # a pending pod that no scheduler looks at yet
+    "fraction",  # a share of a GPU in units that do not tell a share of the device
+    "mixed_devices",  # several kinds of accelerator in one pod or one node
+    "host_port",  # protocol or address of a host port
+    "budget",  # a disruption budget of which the number is not known
+    "quota",  # a quota, limit or weight that is not a number of GPUs of a model
+    "gang",  # a gang or part of one that is not one number of members
+    "topology_wish",  # a wish for a level that is not among the levels read
+    "topology",  # nodes that stand in two places at once
+    "toleration",  # an operator that the format does not know
+    "value",  # a mark of ours that cannot be understood
+]
+
+
+class Unheld(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``kind`` as in ``objects.KINDS``; ``field`` is the JSON path inside the object."""
+
+    what: What
+    done: Done
+    kind: str
+    name: str
+    namespace: str = ""
+    field: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        detail = f": {self.detail}" if self.detail else ""
+        return f"{self.what} {self.done}: {self.kind} {name} {self.field}{detail}"
+
+
+def summary(found: Iterable[Unheld]) -> list[tuple[What, Done, int]]:
+    """How often each was met, most frequent first."""
+    counts = Counter((entry.what, entry.done) for entry in found)
+    return [(*key, count) for key, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
