@@ -2,11 +2,13 @@
 
 Two ledgers, each of which adds up.  Schedulable GPUs are the allocatable ones of ready, uncordoned nodes; every GPU of
 their change stands in a row with a cause and a place.  Asked GPUs are those of live pods; their change stands in rows
-by tenant and tier.  Nodes are the same by (cluster, name), pods by (cluster, namespace/name, uid).
+by tenant and tier.  Nodes are the same by (cluster, name, model), pods by (cluster, namespace/name, uid): a node that
+comes back with other GPUs is another node.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +35,7 @@ class CapacityChange:
     """Schedulable GPUs lost (negative) or won at one place by one cause, and the nodes concerned of all there are.
 
     ``of_nodes`` counts the place's nodes at the instant where there were more of them to count: before, or after.
+    ``amounts`` divides ``gpus`` among ``nodes``.
     """
 
     cause: str
@@ -40,6 +43,7 @@ class CapacityChange:
     gpus: int
     nodes: tuple[str, ...]
     of_nodes: int
+    amounts: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,28 @@ class Amounts:
     asked_milli: int
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """GPU thousandths that a tenant's live pods of one tier ask for at both instants."""
+
+    tenant: str | None
+    tier: str
+    then_milli: int
+    now_milli: int
+
+
+@dataclass(frozen=True, slots=True)
+class PoolChange:
+    """The nodes of one model in one cluster.  A pod that now runs in another pool has ended here and come there."""
+
+    cluster: str
+    model: str | None
+    then: Amounts
+    now: Amounts
+    asked: tuple[Asked, ...]
+    demand: tuple[DemandChange, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
     """Axis n: nodes of the later instant.  Nodes that are gone stand in the rows of cause ``gone`` only."""
@@ -79,6 +105,8 @@ class Difference:
     now: Amounts
     capacity: tuple[CapacityChange, ...]
     demand: tuple[DemandChange, ...]
+    clusters: dict[str, tuple[DemandChange, ...]]  # the same by cluster, where no pod ever leaves
+    pools: tuple[PoolChange, ...]  # by cluster and model
     schedulable: Longs  # [n] change of a node's schedulable GPUs, all of them where the node is new
     free: Longs  # [n] the same of its free GPUs
 
@@ -86,14 +114,22 @@ class Difference:
 def difference(then: Snapshot, now: Snapshot) -> Difference:
     """Set two snapshots of the same source against each other, in whatever order their rows came."""
     old, new = _Side(then), _Side(now)
+    changes = list(_changes(old.living, new.living))
+    by_cluster = _demand(changes, lambda pod: pod.pool[0])
     return Difference(
         then=old.amounts(),
         now=new.amounts(),
         capacity=tuple(_capacity(old, new)),
-        demand=tuple(_demand(then, now)),
+        demand=_demand(changes, lambda pod: None).get(None, ()),
+        clusters={cluster: by_cluster[cluster] for cluster in sorted(by_cluster)},
+        pools=tuple(_pools(old, new, changes)),
         schedulable=new.schedulable - old.at(new, old.schedulable),
         free=new.free - old.at(new, old.free),
     )
+
+
+type Pool = tuple[str, str | None]  # cluster, model
+type Of = tuple[str | None, str]  # tenant, tier
 
 
 class _Side:
@@ -104,21 +140,34 @@ class _Side:
         usable = snapshot.node_usable
         self.schedulable: Longs = np.where(usable, snapshot.node_allocatable, 0).astype(np.int64)
         self.free: Longs = np.where(usable, occupancy(snapshot).free_gpus, 0).astype(np.int64)
-        clusters = [snapshot.clusters[c].name for c in snapshot.node_cluster.tolist()]
-        self.key = list(zip(clusters, snapshot.node_name, strict=True))
-        self.row = {key: n for n, key in enumerate(self.key)}
         self.place = [_place(snapshot, asw, n) for n, asw in enumerate(_switches(snapshot))]
+        self.pool: list[Pool] = [(place.cluster, place.model) for place in self.place]
+        self.key = list(zip(self.pool, snapshot.node_name, strict=True))
+        self.row = {key: n for n, key in enumerate(self.key)}
+        self.living = _living(snapshot, self.pool)
         self.population: dict[Place, int] = {}
         for place in self.place:
             self.population[place] = self.population.get(place, 0) + 1
 
     def amounts(self) -> Amounts:
+        return self._of(slice(None), sum(pod.milli for pod in self.living.values()))
+
+    def pools(self) -> dict[Pool, Amounts]:
+        rows: dict[Pool, list[int]] = {}
+        for n, pool in enumerate(self.pool):
+            rows.setdefault(pool, []).append(n)
+        milli = dict.fromkeys(rows, 0)
+        for pod in self.living.values():
+            milli[pod.pool] += pod.milli
+        return {pool: self._of(np.array(found), milli[pool]) for pool, found in rows.items()}
+
+    def _of(self, rows: Any, asked_milli: int) -> Amounts:
         return Amounts(
-            nodes=len(self.key),
-            gpus=int(self.snapshot.node_gpus.sum()),
-            schedulable=int(self.schedulable.sum()),
-            free=int(self.free.sum()),
-            asked_milli=int(_asked(self.snapshot)[self.snapshot.pod_live].sum()),
+            nodes=len(self.snapshot.node_gpus[rows]),
+            gpus=int(self.snapshot.node_gpus[rows].sum()),
+            schedulable=int(self.schedulable[rows].sum()),
+            free=int(self.free[rows].sum()),
+            asked_milli=asked_milli,
         )
 
     def at(self, other: "_Side", column: Longs) -> Longs:
@@ -145,15 +194,16 @@ def _place(snapshot: Snapshot, asw: str | None, n: int) -> Place:
 
 def _capacity(old: _Side, new: _Side) -> Iterator[CapacityChange]:
     """Rows by cause, then the largest change first."""
-    gpus: dict[tuple[str, Place], int] = {}
-    nodes: dict[tuple[str, Place], list[str]] = {}
+    found: dict[tuple[str, Place], list[tuple[str, int]]] = {}
     for place, name, cause, amount in _node_changes(old, new):
-        gpus[cause, place] = gpus.get((cause, place), 0) + amount
-        nodes.setdefault((cause, place), []).append(name)
-    told = sorted(gpus, key=lambda at: (CAUSES.index(at[0]), -abs(gpus[at]), _words(at[1])))
-    for cause, place in told:
+        found.setdefault((cause, place), []).append((name, amount))
+    gpus = {at: sum(amount for _, amount in each) for at, each in found.items()}
+    told = sorted(found, key=lambda at: (CAUSES.index(at[0]), -abs(gpus[at]), _words(at[1])))
+    for at in told:
+        cause, place = at
+        nodes, amounts = zip(*sorted(found[at]), strict=True)
         population = max(old.population.get(place, 0), new.population.get(place, 0))
-        yield CapacityChange(cause, place, gpus[cause, place], tuple(sorted(nodes[cause, place])), population)
+        yield CapacityChange(cause, place, gpus[at], nodes, population, amounts)
 
 
 def _words(place: Place) -> tuple[str, str, str]:
@@ -187,54 +237,83 @@ def _causes(old: _Side, o: int, new: _Side, n: int) -> list[tuple[str, int]]:
     return [(cause, sign * amount) for cause, amount in parts if amount]
 
 
-def _asked(snapshot: Snapshot) -> Longs:
-    return snapshot.pod_gpus.astype(np.int64) * snapshot.pod_gpu_milli
-
-
-def _demand(then: Snapshot, now: Snapshot) -> Iterator[DemandChange]:
-    """Rows of the tenants whose live GPU pods changed, the largest change first."""
-    ledger: dict[tuple[str | None, str], list[int]] = {}
-    old, new = _living(then), _living(now)
-    for key in old.keys() | new.keys():
-        was, is_now = old.get(key), new.get(key)
-        if was == is_now:
-            continue
-        if was is not None and is_now is not None and was.of == is_now.of:
-            _enter(ledger, was.of, [0, 0, 0, 0, is_now.milli - was.milli, was.node != is_now.node])
-            continue
-        # A pod that is another tenant's or tier's now has left one row and come into another
-        if was is not None:
-            _enter(ledger, was.of, [0, 0, 1, was.milli, 0, 0])
-        if is_now is not None:
-            _enter(ledger, is_now.of, [1, is_now.milli, 0, 0, 0, 0])
-    rows = [DemandChange(tenant, tier, *counts) for (tenant, tier), counts in ledger.items()]
-    return iter(sorted(rows, key=lambda row: (-abs(_net(row)), row.tenant or "", row.tier)))
-
-
-def _enter(ledger: dict[tuple[str | None, str], list[int]], of: tuple[str | None, str], counts: list[int]) -> None:
-    ledger[of] = [a + b for a, b in zip(ledger.get(of, [0] * len(counts)), counts, strict=True)]
-
-
-def _net(row: DemandChange) -> int:
-    return row.came_milli - row.ended_milli + row.resized_milli
-
-
 @dataclass(frozen=True, slots=True)
 class _Pod:
-    of: tuple[str | None, str]  # tenant, tier
+    of: Of
     milli: int
     node: str
+    pool: Pool
 
 
-def _living(snapshot: Snapshot) -> dict[tuple[str, str, str], _Pod]:
-    """Live pods that ask for GPUs, by identity."""
-    asked = _asked(snapshot)
+type _Change = tuple[_Pod | None, _Pod | None]
+type _Counts = list[int]  # the fields of DemandChange behind tenant and tier
+
+
+def _living(snapshot: Snapshot, pools: list[Pool]) -> dict[tuple[str, str, str], _Pod]:
+    """Live pods that ask for GPUs, by identity; a live pod stands on a node of its own cluster."""
+    asked = snapshot.pod_gpus.astype(np.int64) * snapshot.pod_gpu_milli
     asleep = snapshot.pod_standby & ~snapshot.pod_lp
     found: dict[tuple[str, str, str], _Pod] = {}
     for p in np.flatnonzero(snapshot.pod_live & (asked > 0)).tolist():
-        cluster, tenant = snapshot.clusters[snapshot.pod_cluster[p]].name, int(snapshot.pod_tenant[p])
+        tenant, node = int(snapshot.pod_tenant[p]), int(snapshot.pod_node[p])
         tier = "LP" if snapshot.pod_lp[p] else "standby" if asleep[p] else "HP"
         of = (None if tenant == UNKNOWN else snapshot.tenants[tenant]), tier
-        node = snapshot.node_name[snapshot.pod_node[p]]
-        found[cluster, snapshot.pod_key(p), snapshot.pod_uid[p]] = _Pod(of, int(asked[p]), node)
+        key = snapshot.clusters[snapshot.pod_cluster[p]].name, snapshot.pod_key(p), snapshot.pod_uid[p]
+        found[key] = _Pod(of, int(asked[p]), snapshot.node_name[node], pools[node])
     return found
+
+
+def _changes(old: dict[Any, _Pod], new: dict[Any, _Pod]) -> Iterator[_Change]:
+    for key in old.keys() | new.keys():
+        was, is_now = old.get(key), new.get(key)
+        if was != is_now:
+            yield was, is_now
+
+
+def _pools(old: _Side, new: _Side, changes: list[_Change]) -> Iterator[PoolChange]:
+    then, now, demand = old.pools(), new.pools(), _demand(changes, lambda pod: pod.pool)
+    asked: dict[Pool, dict[Of, list[int]]] = {}
+    for instant, side in enumerate((old, new)):
+        for pod in side.living.values():
+            asked.setdefault(pod.pool, {}).setdefault(pod.of, [0, 0])[instant] += pod.milli
+    nothing = Amounts(0, 0, 0, 0, 0)
+    for pool in sorted(then.keys() | now.keys(), key=lambda pool: (pool[0], pool[1] or "")):
+        totals = tuple(
+            Asked(*of, *both) for of, both in sorted(asked.get(pool, {}).items(), key=lambda row: _order(row[0]))
+        )
+        yield PoolChange(*pool, then.get(pool, nothing), now.get(pool, nothing), totals, demand.get(pool, ()))
+
+
+def _order(of: Of) -> tuple[str, str]:
+    return of[0] or "", of[1]
+
+
+def _demand[Group](changes: list[_Change], group: Callable[[_Pod], Group]) -> dict[Group, tuple[DemandChange, ...]]:
+    """Rows of the tenants whose live GPU pods changed, by group, the largest change first."""
+    ledger: dict[tuple[Group, Of], _Counts] = {}
+    for was, is_now in changes:
+        before, after = ((group(pod), pod.of) if pod is not None else None for pod in (was, is_now))
+        if was is not None and is_now is not None and before is not None and before == after:
+            _enter(ledger, before, [0, 0, 0, 0, is_now.milli - was.milli, was.node != is_now.node])
+            continue
+        # A pod that is another tenant's or tier's now has left one row and come into another
+        if was is not None and before is not None:
+            _enter(ledger, before, [0, 0, 1, was.milli, 0, 0])
+        if is_now is not None and after is not None:
+            _enter(ledger, after, [1, is_now.milli, 0, 0, 0, 0])
+    rows: dict[Group, list[DemandChange]] = {}
+    for (at, of), counts in ledger.items():
+        rows.setdefault(at, []).append(DemandChange(*of, *counts))
+    return {
+        at: tuple(sorted(found, key=lambda row: (-abs(net(row)), _order((row.tenant, row.tier)))))
+        for at, found in rows.items()
+    }
+
+
+def _enter[Group](ledger: dict[tuple[Group, Of], _Counts], at: tuple[Group, Of], counts: _Counts) -> None:
+    ledger[at] = [a + b for a, b in zip(ledger.get(at, [0] * len(counts)), counts, strict=True)]
+
+
+def net(row: DemandChange) -> int:
+    """GPU thousandths that the tenant asks for more than then."""
+    return row.came_milli - row.ended_milli + row.resized_milli

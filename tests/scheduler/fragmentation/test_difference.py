@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from scheduler.fragmentation.difference import CAUSES, CapacityChange, DemandChange, Difference, Place, difference
+from scheduler.fragmentation.difference import (
+    CAUSES,
+    Asked,
+    CapacityChange,
+    DemandChange,
+    Difference,
+    Place,
+    difference,
+)
 from tests.builders.worlds import GPU_MODEL, World, world
 
 HERE = Place("default", GPU_MODEL, "asw-17")
@@ -44,7 +52,7 @@ def test_each_cause_of_a_node_that_is_still_there(
     found = between(
         world().asw("asw-17").node("n1", **before).node("n2"), world().asw("asw-17").node("n1", **after).node("n2")
     )
-    assert found.capacity == (CapacityChange(cause, HERE, gpus, ("n1",), 2),)
+    assert found.capacity == (CapacityChange(cause, HERE, gpus, ("n1",), 2, (gpus,)),)
     assert found.now.schedulable - found.then.schedulable == gpus
     assert found.schedulable.tolist() == [gpus, 0]
 
@@ -119,3 +127,24 @@ def test_the_causes_are_told_losses_first() -> None:
     found = between(then, now)
     assert [row.cause for row in found.capacity] == ["not_ready", "new", "uncordoned"]
     assert all(row.cause in CAUSES for row in found.capacity)
+
+
+def test_a_node_that_returns_with_other_gpus_is_another_node() -> None:
+    found = between(world().node("n1"), world().node("n1", gpu_model="A10"))
+    assert told(found) == [("gone", -8, ("n1",)), ("new", 8, ("n1",))]
+    assert [(pool.model, pool.then.schedulable, pool.now.schedulable) for pool in found.pools] == [
+        ("A10", 0, 8),
+        (GPU_MODEL, 8, 0),
+    ]
+
+
+def test_pools_and_clusters_hold_the_same_ledgers() -> None:
+    then = world().node("n1").node("m1", gpu_model="A10").pod("a", "n1", 2, uid="u").pod("b", "n1", 1, uid="v")
+    now = world().node("n1").node("m1", gpu_model="A10").pod("a", "m1", 2, uid="u").pod("b", "n1", 1, uid="v")
+    found = between(then, now)
+    assert found.demand == found.clusters["default"] == (DemandChange("t1", "HP", 0, 0, 0, 0, 0, 1),)
+    other, here = found.pools
+    assert other.demand == (DemandChange("t1", "HP", 1, 2000, 0, 0, 0, 0),)
+    assert here.demand == (DemandChange("t1", "HP", 0, 0, 1, 2000, 0, 0),)
+    assert here.asked == (Asked("t1", "HP", 3000, 1000),) and other.asked == (Asked("t1", "HP", 0, 2000),)
+    assert (here.then.free, here.now.free, other.then.free, other.now.free) == (5, 7, 8, 6)
