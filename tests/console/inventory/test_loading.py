@@ -16,6 +16,7 @@ from console.inventory import planning, services
 from console.inventory.models import Source, Upload
 from console.inventory.services import loading
 from tests.builders.fleets import read
+from tests.builders.pages import squeezed
 from tests.builders.people import operator, viewer
 from tests.builders.worlds import world
 
@@ -97,7 +98,7 @@ def test_a_good_file_becomes_a_source_with_one_entry_in_the_book() -> None:
     assert [entry.action for entry in Entry.objects.all()] == ["source.loaded"]
     client = Client()
     client.force_login(operator())
-    page = client.get(answer["Location"]).content.decode()
+    page = squeezed(client.get(answer["Location"]).content.decode())
     assert "$.nodes[0].wombat" in page and "Show its nodes" in page
     assert read(Source.objects.get()).counts["nodes"] == 1
 

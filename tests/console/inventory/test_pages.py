@@ -15,6 +15,7 @@ from rest_framework.test import APIClient
 from console.inventory import archive
 from console.inventory.addresses import node_address, pod_address
 from tests.builders.fleets import observed
+from tests.builders.pages import squeezed
 from tests.builders.people import operator, viewer
 from tests.builders.worlds import World, world
 
@@ -94,7 +95,7 @@ def test_the_page_the_api_and_the_csv_list_the_same_pods(client: Client, query: 
 
 def test_rows_in_the_html_are_the_rows_of_the_api(client: Client) -> None:
     observed(_mixed())
-    html = client.get(reverse("inventory:nodes")).content.decode()
+    html = squeezed(client.get(reverse("inventory:nodes")).content.decode())
     cells = [re.findall(r'<td class="sl-num[^"]*">([^<]*)</td>', row) for row in html.split("<tr>")[2:]]
     wanted = [[str(r[key]) for key in ("gpus", "free_gpus", "stranded_gpus", "pods")] for r in _api("nodes")["results"]]
     assert cells == wanted

@@ -16,6 +16,7 @@ from console.inventory.models import Observation, Source
 from console.overview.charts import Share, grid
 from console.overview.filters import read_view
 from tests.builders.fleets import observed
+from tests.builders.pages import squeezed
 from tests.builders.people import operator, tenant
 from tests.builders.people import viewer as the_viewer
 from tests.builders.worlds import World, world
@@ -50,7 +51,7 @@ def test_before_the_first_cluster_it_says_what_to_do() -> None:
 
 def test_figures_are_in_the_page_with_their_age() -> None:
     observed(two_pools())
-    words = page(the_viewer())
+    words = squeezed(page(the_viewer()))
     tiles = words[words.index('id="fleet-tiles"') : words.index('id="fleet-map"')]
     assert re.search(r"GPUs</span>.*?sl-tile__value\">32<", tiles, re.DOTALL)
     assert tiles.count("data-at=") == tiles.count("sl-tile__value") == 7
@@ -76,7 +77,7 @@ def test_the_refresh_is_the_board_alone_and_says_so_to_caches() -> None:
 
 def test_the_view_is_in_the_address() -> None:
     observed(two_pools())
-    words = page(the_viewer(), "/?cluster=c1&measure=stranded&shape=1G8C&pool=H20")
+    words = squeezed(page(the_viewer(), "/?cluster=c1&measure=stranded&shape=1G8C&pool=H20"))
     assert re.search(r'<option value="c1" selected>', words)
     assert re.search(r'<option value="H20" selected>', words)
     assert re.search(r'measure=stranded[^>]*aria-current="true"|aria-current="true">Stranded', words)

@@ -18,6 +18,7 @@ from console.plans import services
 from console.plans.choices import State
 from console.plans.models import Plan
 from tests.builders.fleets import observed
+from tests.builders.pages import squeezed
 from tests.builders.people import approver, operator, tenant, viewer
 from tests.builders.worlds import world
 from tests.console.plans.scene import Scene, arrives, move, ran, requested, scene, started, three_nodes
@@ -233,7 +234,7 @@ def test_computing_shows_progress_and_the_answer_makes_the_page_fresh() -> None:
         "total": 20,
     }
     assert services.report_progress(plan.pk, "tests", progress)
-    page = _page(operator(), plan)
+    page = squeezed(_page(operator(), plan))
     assert "round 2 of 5, partition 1 of 4" in page
     assert "Stop here and keep what is found" in page
     services.cancel_plan(operator(), plan.pk)

@@ -8,6 +8,7 @@ from django.template import Context, Template
 from console.ui.icons import MissingIconError, icon
 from console.ui.tones import REASONS, STATES
 from scheduler.cluster import reasons
+from tests.builders.pages import squeezed
 
 NOON = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 
@@ -38,7 +39,7 @@ def test_an_unknown_figure_is_a_dash_without_unit() -> None:
 
 
 def test_zero_is_a_figure() -> None:
-    page = drawn('{% tile "Free" 0 unit="GPUs" at=at %}', at=NOON - timedelta(seconds=2))
+    page = squeezed(drawn('{% tile "Free" 0 unit="GPUs" at=at %}', at=NOON - timedelta(seconds=2)))
     assert ">0<" in page
     assert 'data-state="live"' in page
     assert "2 s" in page

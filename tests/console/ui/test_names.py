@@ -4,6 +4,7 @@ import pytest
 from django.template import Context, Template
 
 from console.ui import names
+from tests.builders.pages import squeezed
 
 RIGHT_TO_LEFT = "\u202e"
 
@@ -14,7 +15,7 @@ def drawn(source: str, **values: object) -> str:
 
 @pytest.mark.parametrize("character", [RIGHT_TO_LEFT, "\u2066", "\u200b", "\u0000", "\n", "\u2028", "\ufeff", "\u061c"])
 def test_unseen_characters_are_spelt_out(character: str) -> None:
-    page = drawn("{% name value %}", value=f"pod{character}gnp")
+    page = squeezed(drawn("{% name value %}", value=f"pod{character}gnp"))
     assert character not in page
     assert f"U+{ord(character):04X}" in page
     assert "<bdi>pod<" in page
