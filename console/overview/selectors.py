@@ -139,7 +139,9 @@ def board(viewer: Any, view: FleetView) -> Board:
     layout = inventory.fleet_layout(viewer)
     known = newest_measurements()
     tiles = inventory.fleet_headline(viewer, wanted, known)
-    fall = inventory.waterfall(viewer, view.pool, view.shape, known)
+    # Nobody who looks at one cluster wants to read where the GPUs of another model in five clusters are.
+    pool = view.pool or inventory.pool_within(view.cluster, view.model, known)
+    fall = inventory.waterfall(viewer, pool, view.shape, known)
     states = inventory.source_states(viewer)
     aged = layout if layout is not None else tiles[0]
     return Board(
@@ -151,8 +153,8 @@ def board(viewer: Any, view: FleetView) -> Board:
         pools=inventory.pool_choices(viewer, known),
         waterfall=fall,
         fall_rows=_fall_rows(fall),
-        shapes=_shapes(viewer, view, known),
-        fits=_fits(viewer, view, known),
+        shapes=_shapes(viewer, view, pool, known),
+        fits=_fits(viewer, pool, known),
         standby=_standby(viewer) if layout is not None else None,
         decisions=_decisions(viewer, states),
         observed_at=aged.observed_at,
@@ -197,13 +199,13 @@ def _fall_rows(fall: Any) -> list[FallRow]:
     return [*rows, FallRow(f"Usable: {plural(fall.slots, 'slot')}", "usable", fall.usable_milli, start, last=True)]
 
 
-def _shapes(viewer: Any, view: FleetView, known: list[Measured]) -> list[Link]:
-    totals = inventory.shape_totals(viewer, view.pool, known)
+def _shapes(viewer: Any, view: FleetView, pool: str, known: list[Measured]) -> list[Link]:
+    totals = inventory.shape_totals(viewer, pool, known)
     return [Link(row.shape, row.shape, view.with_changes(shape=row.shape), row.usable_gpus) for row in totals]
 
 
-def _fits(viewer: Any, view: FleetView, known: list[Measured]) -> FitTable | None:
-    found = inventory.what_fits(viewer, view.pool, known)
+def _fits(viewer: Any, pool: str, known: list[Measured]) -> FitTable | None:
+    found = inventory.what_fits(viewer, pool, known)
     if found is None:
         return None
     return FitTable(found.pool.label, [level_words(level) for level in found.levels], found.rows, found.largest)

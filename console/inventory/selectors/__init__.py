@@ -11,7 +11,7 @@ from console.inventory.selectors.maps import (
 from console.inventory.selectors.nodes import NodeRow, hidden_sorts, node_card, node_csv, node_rows, why_words
 from console.inventory.selectors.overview import fleet_age, fleet_headline, fleet_layout
 from console.inventory.selectors.pods import PodRow, pod_card, pod_csv, pod_rows
-from console.inventory.selectors.pools import pool_choices, shape_totals, waterfall, what_fits
+from console.inventory.selectors.pools import pool_choices, pool_within, shape_totals, waterfall, what_fits
 from console.inventory.selectors.series import standby_series, usage_of_day
 from console.inventory.selectors.sources import (
     observation_rows,
@@ -48,6 +48,7 @@ __all__ = [
     "pod_csv",
     "pod_rows",
     "pool_choices",
+    "pool_within",
     "shape_totals",
     "simulated_sources",
     "source_exists",

@@ -105,6 +105,15 @@ def pool_choices(viewer: Any, known: Known = None) -> tuple[PoolChoice, ...]:
     return (*order, *sorted(single, key=lambda choice: choice.label))
 
 
+def pool_within(cluster: str, model: str, known: Known = None) -> str:
+    """Key of the pool with the most GPUs inside a filter of cluster and model; "" where there is none or no filter."""
+    pools = [(row.source, pool) for row in _rows_of(known) for pool in row.pools if model in ("", pool["gpu_model"])]
+    if not cluster:
+        return model if model and pools else ""
+    inside = [(pool["gpus"], _key(source, pool)) for source, pool in pools if pool["cluster"] == cluster]
+    return max(inside, default=(0, ""))[1]
+
+
 def waterfall(viewer: Any, pool: str = "", shape: str = "", known: Known = None) -> Waterfall | None:
     """Where the GPUs of a pool are for one request shape; None where there is no such pool.  "": the first of each."""
     chosen = _chosen(viewer, pool, _rows_of(known))
