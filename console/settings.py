@@ -160,6 +160,13 @@ CELERY_TIMEZONE = "UTC"
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 
+# --- memory ---------------------------------------------------------------------------------------------------------
+# Beyond the latest readings of each source: (seconds of a slot of which the last reading stays, seconds that it stays).
+KEPT_READINGS = (
+    (600, env.int("SLACKLINE_KEEP_10_MIN_HOURS", default=24) * 3600),
+    (3600, env.int("SLACKLINE_KEEP_HOURLY_DAYS", default=7) * 86400),
+)
+
 # --- people ---------------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "tenancy.User"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "console.tenancy.backend.RoleBackend"]

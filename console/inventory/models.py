@@ -88,6 +88,7 @@ class Observation(models.Model):
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="observations")
     digest = models.CharField(max_length=64, db_index=True)
     taken_at = models.DateTimeField(help_text="as the source says")
+    begun_at = models.DateTimeField(help_text="as our clock says, when it was first made; stays")
     observed_at = models.DateTimeField(help_text="as our clock says; moved on while the source reports the same")
     counts = models.JSONField(default=dict, help_text="nodes, pods, gpus, clusters, orphans")
     changed = models.PositiveIntegerField(null=True, help_text="cells that differ from the reading before")
@@ -100,7 +101,10 @@ class Observation(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-revision"]
-        indexes: ClassVar = [models.Index(fields=["source", "-revision"], name="newest_of_source")]
+        indexes: ClassVar = [
+            models.Index(fields=["source", "-revision"], name="newest_of_source"),
+            models.Index(fields=["source", "-begun_at"], name="reading_of_instant"),
+        ]
 
     def __str__(self) -> str:
         return f"revision {self.revision} of {self.source_id}"
@@ -117,6 +121,21 @@ class Measurement(models.Model):
 
     def __str__(self) -> str:
         return f"measurement of {self.observation_id}"
+
+
+class Comparison(models.Model):
+    """What changed between two snapshots, worked out once by a worker; the same pair has the same answer for ever."""
+
+    key = models.CharField(max_length=64, primary_key=True, help_text="digest of the two digests")
+    then_digest = models.CharField(max_length=64)
+    now_digest = models.CharField(max_length=64)
+    asked_at = models.DateTimeField(help_text="when a worker was last asked; asked again where none answers")
+    failure = models.TextField(blank=True, help_text="why there will be no answer")
+    ledger = models.BinaryField(null=True, help_text="pools, causes and tenants: compressed JSON")
+    columns = models.BinaryField(null=True, help_text="changes of each node in cell order, compressed")
+
+    def __str__(self) -> str:
+        return f"{self.then_digest[:12]} to {self.now_digest[:12]}"
 
 
 class UsageSlot(models.Model):

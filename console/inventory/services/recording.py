@@ -35,6 +35,7 @@ def record(
         source=source,
         digest=snapshot.digest,
         taken_at=datetime.fromisoformat(snapshot.taken_at),
+        begun_at=begun_at,
         observed_at=begun_at,
         counts=_counts(snapshot),
         warnings=list(snapshot.warnings[:KEPT_WARNINGS]),

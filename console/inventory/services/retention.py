@@ -1,37 +1,65 @@
 """What is kept and what is dropped: the last readings of each source, and whatever something refers to."""
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import ForeignObjectRel, ProtectedError
 from django.utils import timezone
 
-from console.inventory.models import Blob, FleetLayout, Layout, Measurement, Observation, Source, Upload, UsageSlot
+from console.inventory.models import (
+    Blob,
+    Comparison,
+    FleetLayout,
+    Layout,
+    Measurement,
+    Observation,
+    Source,
+    Upload,
+    UsageSlot,
+)
 
 READINGS = 120  # per source: how far back a delta of the map can start
 SNAPSHOTS = 30  # per source: how far back a page can be read "as of"
 YOUNG_S = 600  # a blob is stored before the row that names it is committed
 USAGE_DAYS = 100
 UPLOAD_DAYS = 30
+COMPARISON_S = 3600  # worked out again where somebody asks later
 
 
 def sweep() -> dict[str, int]:
     """Drops what is past its time; returns how much of each kind."""
     dropped = {"observations": 0, "blobs": 0, "layouts": 0}
+    now = timezone.now()
     held = _held_elsewhere()
     keep: set[str] = set(Observation.objects.filter(pk__in=held).values_list("digest", flat=True))
     for source in Source.objects.all():
-        readings = list(Observation.objects.filter(source=source).values_list("revision", "digest"))
-        keep |= {digest for _, digest in readings[:SNAPSHOTS]}
-        old = [revision for revision, _ in readings[READINGS:] if revision not in held]
+        readings = list(Observation.objects.filter(source=source).values_list("revision", "begun_at", "observed_at"))
+        marks = _marks(readings, now)
+        whole = {revision for revision, _, _ in readings[:SNAPSHOTS]} | marks
+        keep |= set(Observation.objects.filter(pk__in=whole).values_list("digest", flat=True))
+        old = [revision for revision, _, _ in readings[READINGS:] if revision not in held | marks]
         dropped["observations"] += _drop(old)
     dropped["blobs"] = _drop_blobs(keep)
     dropped["layouts"] = _drop_layouts()
-    now = timezone.now()
     UsageSlot.objects.filter(began_at__lt=now - timedelta(days=USAGE_DAYS)).delete()
     Upload.objects.filter(created_at__lt=now - timedelta(days=UPLOAD_DAYS)).delete()
+    Comparison.objects.filter(asked_at__lt=now - timedelta(seconds=COMPARISON_S)).delete()
     return dropped
+
+
+def _marks(readings: list[tuple[int, datetime, datetime]], now: datetime) -> set[int]:
+    """Of (revision, begun, last confirmed), newest first: the last reading that was begun in each slot of time.
+
+    It is the one that held at the end of its slot, so that a question for a round hour finds a reading of that hour.
+    """
+    found: dict[tuple[int, int], int] = {}
+    for slot_s, kept_s in settings.KEPT_READINGS:
+        for revision, begun_at, observed_at in readings:
+            if observed_at >= now - timedelta(seconds=kept_s):
+                found.setdefault((slot_s, int(begun_at.timestamp()) // slot_s), revision)
+    return set(found.values())
 
 
 def _held_elsewhere() -> set[int]:
