@@ -6,13 +6,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from django.db.models import OuterRef, Subquery
 from numpy.typing import NDArray
 
 from console.inventory import archive
 from console.inventory.archive import UNKNOWN, Occupancy, Snapshot
 from console.inventory.cells import Cells, asw_of_nodes, layout_of, unpack_columns
 from console.inventory.choices import HEALTH_BY_CODE, STORED, HealthCode
-from console.inventory.models import Layout, Observation
+from console.inventory.models import Layout, Observation, Source
 from console.tenancy.selectors import tenant_scope
 
 NO_ASW = "-"  # the filter's word for nodes without an ASW label
@@ -182,7 +183,7 @@ def filter_choices(viewer: Any) -> FilterChoices:
     scope = tenant_scope(viewer)
     found: dict[str, set[str]] = {name: set() for name in ("sources", "clusters", "models", "asws", "tenants")}
     if scope is None:
-        for row in members():
+        for row in _newest_of_all():
             _add_all(found, row)
     else:
         for reading in readings():
@@ -191,21 +192,42 @@ def filter_choices(viewer: Any) -> FilterChoices:
     return FilterChoices(**{name: tuple(sorted(values)) for name, values in found.items()}, health=health)
 
 
-def _add_all(found: dict[str, set[str]], row: Observation) -> None:
+def _newest_of_all() -> list[Observation]:
+    """Each source's newest reading, drawn on the map or not: what is observed can be named, also to be frozen."""
+    newest = Observation.objects.filter(source=OuterRef("pk")).order_by("-revision").values("pk")[:1]
+    drawn = Observation.objects.filter(source=OuterRef("source"), layout__isnull=False).order_by("-revision")
+    rows = Observation.objects.filter(pk__in=Source.objects.annotate(newest=Subquery(newest)).values("newest"))
+    rows = rows.annotate(places=Subquery(drawn.values("layout")[:1])).select_related("source")
+    return list(rows.only("digest", "counts", "source__name"))
+
+
+def _add_all(found: dict[str, set[str]], row: Any) -> None:
     """From what stands beside a reading: unpacking its snapshot for every page would cost more than the page."""
     found["sources"].add(row.source.name)
+    found["clusters"].update(row.counts["clusters"])
     found["tenants"].update(row.counts.get("tenants", ()))
-    for name, values in zip(("clusters", "models", "asws"), _names_in(row.layout_id), strict=True):
-        found[name] |= values
+    models, asws = _names_in(row.places) if row.places is not None else _names_read(row.digest)
+    found["models"] |= models
+    found["asws"] |= asws
+
+
+def _names_read(digest: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Models and ASWs of a source that was never drawn; none where its snapshot is no longer kept."""
+    try:
+        snapshot = archive.load(digest)
+    except archive.GoneError:
+        return frozenset(), frozenset()
+    models = (snapshot.models[index] for index in np.unique(snapshot.node_model) if index != UNKNOWN)
+    domains = (snapshot.domain_name[index] for index in np.unique(asw_of_nodes(snapshot)) if index != UNKNOWN)
+    return frozenset(models), frozenset(domains)
 
 
 @lru_cache(maxsize=LAYOUTS_KEPT)
-def _names_in(digest: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Clusters, models and ASWs of a layout, which never changes."""
+def _names_in(digest: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Models and ASWs of a layout, which never changes."""
     groups = Layout.objects.values_list("groups", flat=True).get(pk=digest)
     pools = [pool for group in groups for pool in group["models"]]
     return (
-        frozenset(group["cluster"] for group in groups),
         frozenset(pool["model"] for pool in pools if pool["model"] is not None),
         frozenset(run["asw"] for pool in pools for run in pool["asws"] if run["asw"] is not None),
     )
