@@ -1,5 +1,6 @@
 """Files that people give us: checked whole, kept whole, or refused with path, value and reason."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -41,7 +42,7 @@ def load_snapshot_file(
     with transaction.atomic():
         upload = Upload(user=user, kind=UploadKind.SNAPSHOT, name=name, params={"behaviour": behaviour})
         upload.files = {"snapshot": [file_name, documents.keep(content)]}
-        _settle(upload, SourceKind.FILE, content, parsed.document, snapshot, {})
+        _settle(upload, SourceKind.FILE, content, parsed.document, snapshot, {}, extras=parsed.extras)
     return upload
 
 
@@ -147,6 +148,7 @@ def _settle(
     snapshot: Snapshot,
     origin: dict[str, Any],
     warnings: list[str] | None = None,
+    extras: Mapping[str, Mapping[str, object]] | None = None,
 ) -> None:
     """The checked document becomes a source; the upload says so; one audit row."""
     behaviour = upload.params.get("behaviour", Behaviour.FILE)
@@ -158,7 +160,7 @@ def _settle(
     else:
         source = _simulated(upload.name, document, int(upload.params.get("seed", 0)), behaviour)
     upload.source, upload.state, upload.finished_at = source, UploadState.LOADED, timezone.now()
-    upload.report = _report(snapshot, warnings or [])
+    upload.report = _report(snapshot, warnings or [], extras or {})
     upload.save()
     write_down(
         actor=upload.user,
@@ -178,8 +180,9 @@ def _simulated(name: str, document: Document, seed: int, behaviour: str) -> Sour
     return Source.objects.create(name=name, kind=SourceKind.SIMULATED, config={"cluster": uid}, period_s=period_s)
 
 
-def _report(snapshot: Snapshot, warnings: list[str]) -> dict[str, Any]:
-    unknown = sorted(f"{path}.{field}" for path, fields in snapshot.extras.items() for field in fields)
+def _report(snapshot: Snapshot, warnings: list[str], extras: Mapping[str, Mapping[str, object]]) -> dict[str, Any]:
+    """``extras`` by their paths in the file: a snapshot's rows stand in another order."""
+    unknown = [f"{path}.{field}" for path, fields in extras.items() for field in fields]
     notes = [*warnings, *snapshot.warnings]
     return {
         "nodes": len(snapshot.node_name),

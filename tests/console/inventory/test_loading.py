@@ -90,6 +90,11 @@ def test_a_file_beyond_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert _post(world().node("n1").json()).status_code == 400 and _nothing_is_kept()
 
 
+def test_unknown_fields_are_named_where_they_stand_in_the_file() -> None:
+    _post(world().node("z", wombat=3).nodes("a", "b").json())
+    assert Upload.objects.get().report["unknown_fields"] == ["$.nodes[0].wombat"]
+
+
 def test_a_good_file_becomes_a_source_with_one_entry_in_the_book() -> None:
     answer = _post(world().node("n1", wombat=3).pod("a", "n1", colour="blue").json())
     upload = Upload.objects.get()
