@@ -300,7 +300,8 @@ def _show_plan(plan: Plan, seconds: float) -> None:
     waves = plan.wave_of[-1] + 1 if plan.wave_of else 0
     lines = [
         f"plan {plan.digest()}",
-        f"{plan.net_emptied} nodes net emptied by {len(plan.moves)} moves in {waves} waves ({seconds:.1f} s)",
+        f"{_count(plan.net_emptied, 'node')} net emptied by {_count(len(plan.moves), 'move')}"
+        f" in {_count(waves, 'wave')} ({seconds:.1f} s)",
         f"empty nodes {before.empty_nodes} -> {after.empty_nodes}, slack {before.slack_nodes} -> {after.slack_nodes}",
         f"no plan can net more than {plan.bound.net_upper} (gap {plan.bound.gap:.1%})"
         + (", proven the best" if plan.bound.proven else ""),
@@ -336,6 +337,10 @@ def _show_report(found: Report) -> None:
     _say([f"warning: {warning}" for warning in document["warnings"]])
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _gpus(milli: int) -> str:
     return f"{milli / 1000:g}" if milli % 1000 else f"{milli // 1000}"
 
@@ -352,7 +357,7 @@ def _show_table(title: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]
     for column in columns:
         table.add_column(column.replace("_", " "), overflow="fold")
     for row in rows[:SHOWN_ROWS]:
-        table.add_row(*(Text(_plain(str(cell))) for cell in row))
+        table.add_row(*(Text("–" if cell is None else _plain(str(cell))) for cell in row))
     _out.print(table)
     if len(rows) > SHOWN_ROWS:
         _say([f"... and {len(rows) - SHOWN_ROWS} more; --json has all"])

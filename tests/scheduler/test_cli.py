@@ -97,6 +97,7 @@ def test_measure_speaks_to_people_too(snapshot: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert "free: 9" in result.stdout
     assert "1G8C" in result.stdout
+    assert "–" in result.stdout and "None" not in result.stdout, "no place is that large"
 
 
 def test_a_snapshot_comes_from_stdin_as_well() -> None:
@@ -143,7 +144,7 @@ def test_no_move_worth_making_is_good(tmp_path: Path) -> None:
 def test_consolidate_speaks_to_people_too(snapshot: Path) -> None:
     result = run("consolidate", snapshot)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "1 nodes net emptied by 1 moves in 1 waves" in result.stdout
+    assert "1 node net emptied by 1 move in 1 wave (" in result.stdout
     assert "jobs/a" in result.stdout
 
 
