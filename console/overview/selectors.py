@@ -20,6 +20,7 @@ from console.ui.figures import duration, number, plural
 MOST_OPTIONS = 300
 MOST_DECISIONS = 8
 STANDBY_STEP = timedelta(minutes=10)
+STANDBY_HOURS = (2, 6, 24)  # the shortest that holds all that is known: a young history is not a sliver at the edge
 IN_USE = ("unhealthy", "allocated_hp", "allocated_lp", "standby", "fractional")
 CAUSE_OF_MEASURE = {
     "stranded": "stranded",
@@ -75,6 +76,7 @@ class Standby:
     words: str
     known: int
     minutes: float
+    span_hours: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +249,11 @@ def _nodes_address(**query: str) -> str:
 
 def _standby(viewer: Any) -> Standby:
     now = timezone.now()
-    found = inventory.standby_series(viewer, now=now, step=STANDBY_STEP)
+    found = inventory.standby_series(viewer, hours=max(STANDBY_HOURS), now=now, step=STANDBY_STEP)
     known = [each.asleep_gpus for each in found if each.asleep_gpus is not None]
-    words = f"Standby pool over 24 hours, most {number(max(known))} GPUs asleep" if known else ""
+    hours = _span_hours([each.asleep_gpus is not None for each in found])
+    found = found[-int(timedelta(hours=hours) / STANDBY_STEP) :]
+    words = f"Standby pool over {hours} hours, most {number(max(known))} GPUs asleep" if known else ""
     series = {
         "from": found[0].began_at.isoformat() if found else "",
         "step_s": int(STANDBY_STEP.total_seconds()),
@@ -257,7 +261,13 @@ def _standby(viewer: Any) -> Standby:
         "lent": [_rounded(each.lent_gpus) for each in found],
     }
     full = [each for each in found if each.asleep_gpus is not None and each.began_at.minute == 0]
-    return Standby(series, full, words, len(known), STANDBY_STEP.total_seconds() / 60)
+    return Standby(series, full, words, len(known), STANDBY_STEP.total_seconds() / 60, hours)
+
+
+def _span_hours(known: list[bool]) -> int:
+    """Hours to draw of stretches of ``STANDBY_STEP`` that end now, some of which are known."""
+    stretches = len(known) - known.index(True) if True in known else 0
+    return next(hours for hours in STANDBY_HOURS if stretches * STANDBY_STEP <= timedelta(hours=hours))
 
 
 def _rounded(gpus: float | None) -> float | None:
