@@ -9,10 +9,11 @@ import redis
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
-from console.live import rights, services
+from console.live import hub, rights, services
 from console.live.outbox import Outbox
 
-NOT_SIGNED_IN, NOT_ALLOWED, NOT_UNDERSTOOD = 4401, 4403, 4400
+NOT_SIGNED_IN, NOT_ALLOWED, NOT_UNDERSTOOD, TRY_AGAIN = 4401, 4403, 4400, 1013
+CODES = {rights.Verdict.NOBODY: NOT_SIGNED_IN, rights.Verdict.NO: NOT_ALLOWED, None: TRY_AGAIN}
 MAX_TOPICS, MAX_TEXT = 50, 16_384
 WATCH_SECONDS = 15.0  # how soon a loss is found on a topic that has gone quiet
 SESSION_SECONDS = 300.0
@@ -27,12 +28,16 @@ class LiveConsumer(AsyncWebsocketConsumer):
     4403 where a right is missing, 4400 for what it cannot read.
     """
 
+    channel_layer_alias = None  # the hub listens for all sockets of this process
+
     async def connect(self) -> None:
+        self.hub = hub.present()
         self.outbox = Outbox(self._write)
         self.last: dict[str, int] = {}
+        self.joining: dict[str, list[dict[str, Any]]] = {}  # heard before it is known what was said before
         self.tasks: list[asyncio.Task[None]] = []
         await self.accept()  # a browser sees the close code only of a socket that was open
-        if await rights.person(self._session_key()) is None:
+        if await rights.person(self.session_key) is None:
             await self.close(code=NOT_SIGNED_IN)
             return
         self.tasks = [asyncio.create_task(self.outbox.run()), asyncio.create_task(self._watch())]
@@ -43,7 +48,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         for task in self.tasks:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        for topic in list(self.last):
+        for topic in {*self.last, *self.joining}:
             await self._leave(topic)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -59,40 +64,47 @@ class LiveConsumer(AsyncWebsocketConsumer):
                 return
             await self._join(topic, seen.get(topic), since)
 
-    async def live_event(self, message: dict[str, Any]) -> None:
-        """One event from the channel layer."""
-        event = message["event"]
+    def hear(self, event: dict[str, Any]) -> None:
+        """One event from the hub, which has asked whether this person may hear it."""
         topic, seq = event["topic"], event["seq"]
-        # One that comes late or twice tells nothing new: what it announces was committed before a later one was sent.
-        if seq <= self.last.get(topic, seq) or not await self._may(topic, seq):
+        if topic in self.joining:
+            self.joining[topic].append(event)
             return
-        self.last[topic] = seq
-        self.outbox.put(event)
+        # One that comes late or twice tells nothing new: what it announces was committed before a later one was sent.
+        if seq > self.last.get(topic, seq):
+            self.last[topic] = seq
+            self.outbox.put(event)
+
+    async def refuse(self, verdict: rights.Verdict | None) -> None:
+        await self.close(code=CODES[verdict])
 
     async def _join(self, topic: str, seen: int | None, since: float | None) -> None:
         if topic not in self.last and len(self.last) >= MAX_TOPICS:
             await self.close(code=NOT_UNDERSTOOD)
             return
+        self.joining[topic] = []
         # The counter is read after joining: an event in between is then delivered, not lost.
-        await self.channel_layer.group_add(services.group_of(topic), self.channel_name)
+        await self.hub.join(topic, self)
         seq = await database_sync_to_async(services.last_seq)(topic)
         self.last[topic] = seq
         missed = seen is not None and seen != seq
         if seen is None and since is not None:
             missed = await database_sync_to_async(services.news_since)(topic, since)
         self.outbox.put({"topic": topic, "kind": "subscribed", "seq": seq, "missed": missed})
+        for event in self.joining.pop(topic):
+            self.hear(event)
 
     async def _leave(self, topic: str) -> None:
-        if self.last.pop(topic, None) is not None:
-            await self.channel_layer.group_discard(services.group_of(topic), self.channel_name)
+        known = self.last.pop(topic, None), self.joining.pop(topic, None)
+        if known != (None, None):
+            await self.hub.leave(topic, self)
 
-    async def _may(self, topic: object, seq: int | None = None) -> bool:
+    async def _may(self, topic: object) -> bool:
         """Whether the person behind the session may listen now; closes the socket if not."""
-        verdict = await rights.check(self._session_key(), topic, seq)
-        if verdict is rights.Verdict.YES:
-            return True
-        await self.close(code=NOT_SIGNED_IN if verdict is rights.Verdict.NOBODY else NOT_ALLOWED)
-        return False
+        verdict = await rights.check(self.session_key, topic)
+        if verdict is not rights.Verdict.YES:
+            await self.refuse(verdict)
+        return verdict is rights.Verdict.YES
 
     async def _watch(self) -> None:
         """Finds what the other checks cannot: losses on a quiet topic, sessions that have ended, rights taken away."""
@@ -107,7 +119,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await self._find_losses()
 
     async def _still_allowed(self) -> bool:
-        if await rights.person(self._session_key()) is None:
+        if await rights.person(self.session_key) is None:
             await self.close(code=NOT_SIGNED_IN)
             return False
         for topic in list(self.last):
@@ -130,7 +142,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def _write(self, event: dict[str, Any]) -> None:
         await self.send(text_data=json.dumps(event))
 
-    def _session_key(self) -> str | None:
+    @property
+    def session_key(self) -> str | None:
         session = self.scope.get("session")
         return session.session_key if session is not None else None
 
