@@ -14,7 +14,8 @@ from console.overview.charts import GPU_LEGEND, HEALTH_LEGEND, HEAT_TOP, LEGENDS
 from console.overview.filters import read_view
 
 MODULES = tuple(
-    f"console/js/{name}.js" for name in ("map", "charts", "cursor", "gpus", "lanes", "live", "wire", "ages")
+    f"console/js/{name}.js"
+    for name in ("map", "charts", "cursor", "gpus", "heat", "lanes", "live", "newest", "wire", "ages")
 )
 
 

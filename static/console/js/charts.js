@@ -68,23 +68,53 @@ export function plain(text) {
   return visible(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-function paint(element, figure) {
+/** After the first frame: most of a page's script is Plotly, and text must not wait for it. */
+const firstFrame = new Promise((done) => {
+  if (document.hidden) done();
+  else requestAnimationFrame(() => setTimeout(done));
+});
+let fetched = null;
+
+/** Between two pieces of work the browser may answer people. */
+export function breathe() {
+  return window.scheduler?.yield ? window.scheduler.yield() : new Promise((done) => setTimeout(done));
+}
+
+function fetchPlotly() {
+  return new Promise((done, fail) => {
+    const script = document.createElement("script");
+    script.src = document.querySelector("meta[name=sl-plotly]").content;
+    script.addEventListener("load", done);
+    script.addEventListener("error", () => {
+      script.remove();
+      fetched = null; // so that the next drawing tries again
+      fail(new Error("the drawing library did not come"));
+    });
+    document.head.append(script);
+  });
+}
+
+/** Resolves once Plotly is there. */
+export async function plotly() {
+  if (window.Plotly) return;
+  await firstFrame;
+  fetched ||= fetchPlotly();
+  await fetched;
+}
+
+async function paint(element, figure) {
+  await plotly();
   const { data, layout: shape, config } = figure();
-  return window.Plotly.react(element, data, shape, { ...CONFIG, ...config });
+  await window.Plotly.react(element, data, shape, { ...CONFIG, ...config });
 }
 
 /**
  * Draws `figure()` ({data, layout, config?}) into the element, now and whenever the theme changes.
- * Call it again with the same element to draw anew.
+ * Call it again with the same element to draw anew; resolves when it is drawn.
  */
 export function draw(element, figure) {
   drawn.set(element, figure);
   return paint(element, figure);
-}
-
-export function forget(element) {
-  drawn.delete(element);
-  window.Plotly.purge(element);
 }
 
 document.addEventListener("sl:theme", () => {

@@ -1,14 +1,14 @@
 // Pointing at the map and walking on it: the double ring, the card, Enter and click.
 import { visible } from "./charts.js";
 import { GPU_WORDS } from "./gpus.js";
-import { step } from "./lanes.js";
+import { walk } from "./heat.js";
+import { ask } from "./newest.js";
 import { NO_DATA } from "./wire.js";
 
 const CARD_WAIT_MS = 150;
 const CARD_GAP = 14;
 const HEALTH = ["Ready", "Cordoned", "Not ready", "Degraded", "No GPUs"];
 const WORDS = { free: "free", stranded: "stranded", cpu_bound: "short of CPU", standby: "asleep", lp: "held by LP" };
-const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 function put(element, x, y) {
   element.style.left = `${Math.round(x)}px`;
@@ -38,6 +38,7 @@ export class MapCursor {
 
   reset() {
     this.at = -1;
+    this.hovered = -1;
     this.details.clear();
     this.hide();
   }
@@ -50,6 +51,7 @@ export class MapCursor {
   redraw() {
     const shown = this.hovered >= 0 ? this.hovered : this.asked;
     if (shown >= 0 && !this.card.hidden) this.show(shown);
+    else if (document.activeElement === this.stage && this.at < 0) this.focus();
   }
 
   get hasFocus() {
@@ -91,9 +93,8 @@ export class MapCursor {
     const field = this.map.field;
     if (!field || field.order.length === 0) return;
     if (this.at < 0) this.at = field.order[0];
-    if (MOVES[event.key]) this.at = step(field, this.at, ...MOVES[event.key]);
-    else if (event.key === "Home") this.at = field.order[0];
-    else if (event.key === "End") this.at = field.order[field.order.length - 1];
+    const next = walk(field, this.at, event.key);
+    if (next !== undefined) this.at = next;
     else if (event.key === "Enter") this.map.open(this.at);
     else return;
     event.preventDefault();
@@ -138,8 +139,9 @@ export class MapCursor {
   }
 
   figure(index) {
-    const { held, gpus, measure, offsets } = this.map;
-    const [values, health] = held.columns;
+    const { measure, columns } = this.map.held;
+    const { gpus, offsets } = this.map.places;
+    const [values, health] = columns;
     if (this.map.ofGpus) {
       const node = this.map.nodeOf(index);
       return `GPU ${index - offsets[node] + 1} of ${gpus[node]}: ${GPU_WORDS[values[index]] ?? "no data"}`;
@@ -170,9 +172,9 @@ export class MapCursor {
   async explain(index, name) {
     const node = this.map.nodeOf(index);
     if (!this.details.has(node)) {
-      const answer = await fetch(this.map.whyAddress(this.map.groupOf(index), name));
-      if (!answer.ok) return;
-      this.details.set(node, visible(await answer.text()));
+      const why = await ask(this.map.whyAddress(this.map.groupOf(index), name), "text").catch(() => null);
+      if (!why) return; // what the bytes say stands there already
+      this.details.set(node, visible(why.body));
     }
     if (this.asked === index) this.write("why", this.details.get(node));
   }

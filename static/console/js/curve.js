@@ -24,9 +24,9 @@ class Curve {
     this.plot.style.height = "214px";
   }
 
-  start() {
+  async start() {
     this.field.addEventListener("input", () => this.paint());
-    this.paint();
+    await this.paint();
     this.plot.on("plotly_relayout", (change) => this.dragged(change));
   }
 
@@ -44,7 +44,7 @@ class Curve {
     const less = this.facts.net - net;
     const whole = moves === wanted ? "" : ` (whole chains: ${moves.toLocaleString("en-US")} moves)`;
     this.said.textContent = `: ${net.toLocaleString("en-US")} nodes${less ? `, ${less.toLocaleString("en-US")} fewer` : ""}${whole}`;
-    draw(this.plot, () => this.figure());
+    return draw(this.plot, () => this.figure());
   }
 
   figure() {
@@ -74,4 +74,8 @@ class Curve {
   }
 }
 
-for (const root of document.querySelectorAll("[data-curve]")) new Curve(root).start();
+for (const root of document.querySelectorAll("[data-curve]")) {
+  new Curve(root).start().catch((error) => {
+    root.textContent = `The curve could not be drawn: ${error.message}. The number of moves can be set all the same.`;
+  });
+}

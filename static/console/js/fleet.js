@@ -2,7 +2,6 @@
 import { axis, draw, faded, layout, token } from "./charts.js";
 import { NodeMap } from "./map.js";
 
-const NARROW = 640;
 let map = null;
 let tableShown = false;
 
@@ -34,7 +33,8 @@ function drawStandby() {
   if (!element || !series || element.dataset.drawn === series.textContent) return;
   const words = series.textContent;
   element.dataset.drawn = words;
-  draw(element, () => standbyFigure(JSON.parse(words)));
+  // Its table says the same; the next swap tries again.
+  draw(element, () => standbyFigure(JSON.parse(words))).catch(() => delete element.dataset.drawn);
 }
 
 function startForms() {
@@ -63,7 +63,9 @@ function showTable() {
 /** A swapped board comes as the server knows it; what was chosen in this page goes on top. */
 function afterSwap() {
   document.getElementById("fleet-board")?.setAttribute("hx-get", location.pathname + location.search);
+  startMap();
   map?.showMeasure();
+  map?.told();
   showTable();
   drawStandby();
 }
@@ -75,15 +77,15 @@ function submit(form) {
   location.assign(address);
 }
 
-function start() {
-  startForms();
-  drawStandby();
+/** Also after a swap: the first source may come while the page is open, and bring the map with it. */
+function startMap() {
   const root = document.getElementById("fleet-map");
-  if (!root || window.innerWidth <= NARROW) return;
+  if (!root || root === map?.root) return;
   map = new NodeMap(root);
   map.start();
 }
 
 document.addEventListener("htmx:after:swap", afterSwap);
-if (window.Plotly) start();
-else addEventListener("DOMContentLoaded", start);
+startForms();
+startMap();
+drawStandby();

@@ -82,13 +82,17 @@ class Pen {
   put(first, count) {
     const room = (this.width - this.x) * this.rows;
     const now = Math.min(count, room);
-    for (let k = 0; k < now; k += 1) {
+    if (this.xs.length) this.write(first, now);
+    this.x += this.columnsOf(now);
+    return now;
+  }
+
+  write(first, count) {
+    for (let k = 0; k < count; k += 1) {
       this.xs[first + k] = this.x + Math.floor(k / this.rows);
       this.ys[first + k] = this.top + (k % this.rows);
       this.placed.push(first + k);
     }
-    this.x += this.columnsOf(now);
-    return now;
   }
 }
 
@@ -144,17 +148,26 @@ function putGroup(pen, group) {
   pen.x += ASW_GAP;
 }
 
+function drawnBy(pen, groups) {
+  groups.forEach((group, i) => {
+    startGroup(pen, groups, i);
+    putGroup(pen, group);
+  });
+  return (pen.lane + 1) * pen.pitch;
+}
+
+/** The height that `place` would find, without placing a cell: sizes are tried before one is drawn. */
+export function heightOf(groups, width, headRows, rows = LANE_ROWS) {
+  return drawnBy(new Pen(width, 0, headRows, rows), groups);
+}
+
 /**
  * Cells of all groups in a field `width` cells wide, lanes of `rows` with `headRows` above each for its labels:
  * {width, height, pitch, xs, ys, at, labels, dashes, order}.
  */
 export function place(groups, nodes, width, headRows, rows = LANE_ROWS) {
   const pen = new Pen(width, nodes, headRows, rows);
-  groups.forEach((group, i) => {
-    startGroup(pen, groups, i);
-    putGroup(pen, group);
-  });
-  const height = (pen.lane + 1) * pen.pitch;
+  const height = drawnBy(pen, groups);
   const at = new Int32Array(width * height).fill(-1);
   for (const i of pen.placed) at[pen.ys[i] * width + pen.xs[i]] = i;
   return { width, height, pitch: pen.pitch, xs: pen.xs, ys: pen.ys, at, labels: pen.labels, dashes: pen.dashes, order: pen.placed };

@@ -1,9 +1,11 @@
 // The map: one cell a node or one a GPU, from bytes by revision; hover card, keyboard cursor, measure switch.
-import { categorical, draw, layout, plain, sequential, token } from "./charts.js";
+import { breathe, categorical, draw, layout, plotly, token } from "./charts.js";
 import { MapCursor } from "./cursor.js";
 import { GPU_ROWS, GPU_SIZES, GPU_TALLEST_PX, GPU_TOKENS, GPUS, inGpus, nodeAt, offsetsOf } from "./gpus.js";
-import { LANE_ROWS, place, readGroups } from "./lanes.js";
+import { belowOr, field, groupAt, heat, markers, texts, widthOf, wordsOf } from "./heat.js";
+import { heightOf, LANE_ROWS, place, readGroups } from "./lanes.js";
 import { isPaused, on } from "./live.js";
+import { ask, Newest } from "./newest.js";
 import { fetchMap, NO_DATA } from "./wire.js";
 
 const NARROW = 640;
@@ -12,12 +14,10 @@ const TALLEST_PX = 780;
 const HEAD_PX = 16;
 const LABEL_PX = 6;
 const DASH_PX = 2.5;
+const BOLD = 600;
 const NOT_READY = 2;
-const BELOW = -10;
 const HEALTH_CODES = ["ok", "cordoned", "not_ready", "degraded", "no_gpus"];
 const HEALTH_TOKENS = ["c-other", "c-lp", "c-down", "c-stranded", "border"];
-
-const brush = document.createElement("canvas").getContext("2d");
 
 /** Cell sizes worth trying, largest first: 4 px (5 on wide screens) is the least that can be pointed at. */
 function cellSizes() {
@@ -25,20 +25,12 @@ function cellSizes() {
   return [12, 10, 8, 6, 5, 4].filter((size) => size >= least);
 }
 
-function widthOf(text, bold) {
-  brush.font = `${bold ? 600 : 400} 11px "Inter Variable", Inter, sans-serif`;
-  return brush.measureText(text).width;
-}
-
+/** A label with its words, as far as they find room; null where not even the cluster does. */
 function shortLabel(label, cell) {
   const room = label.columns * cell;
-  const cluster = label.cluster;
-  const lead = cluster ? widthOf(`${cluster} `, true) : 0;
-  const model = label.model ?? "no model";
-  const tail = label.continued ? `${model} …` : `${model} ${label.nodes.toLocaleString("en-US")}`;
-  const kept = [tail, model, ""].find((text) => lead + widthOf(text, false) <= room) ?? "";
+  const lead = label.cluster ? widthOf(`${label.cluster} `, BOLD) : 0;
   if (lead > room) return null;
-  return { ...label, lead: lead / cell, text: kept };
+  return { ...label, lead: lead / cell, text: wordsOf(label, room - lead) };
 }
 
 export class NodeMap {
@@ -50,97 +42,111 @@ export class NodeMap {
     this.measure = root.dataset.measure;
     this.names = null;
     this.held = null;
-    this.wanted = null;
-    this.busy = false;
+    this.places = null;
+    this.asked = 0;
     this.cursor = new MapCursor(this);
+    // A revision or a layout may be gone by the time that it is asked for; the newest never is.
+    this.errands = new Newest((errand) => this.load(errand), { failed: (...why) => this.failed(...why), anew: () => ({ revision: "latest" }) });
   }
 
-  async start() {
+  start() {
     this.root.addEventListener("click", (event) => this.pickMeasure(event));
     this.cursor.listen();
     new ResizeObserver(() => this.resized()).observe(this.root);
     on("fleet", (event) => this.news(event));
-    await this.pull(this.root.dataset.revision, this.root.dataset.layout);
+    this.told();
   }
 
-  /** Whether a cell is a device; else it is a node. */
+  /** What the board says of itself, as it was drawn and after each swap: the newest, also where a notice was lost. */
+  told() {
+    this.want(this.root.dataset.revision, this.root.dataset.layout);
+  }
+
+  /** Whether a cell of what is drawn is a device; else it is a node. */
   get ofGpus() {
-    return this.measure === GPUS;
+    return this.held?.measure === GPUS;
   }
 
-  address(revision, measure = this.measure) {
+  address(revision, measure) {
     const { gpusUrl, mapUrl } = this.root.dataset;
     const url = new URL((measure === GPUS ? gpusUrl : mapUrl).replace(/0(?=\/?$)/, revision), location.href);
     if (measure !== GPUS) url.searchParams.set("measure", measure);
     return url;
   }
 
-  /** One request at a time, and always for the newest that is wanted: slow networks skip, they do not queue. */
-  async pull(revision, digest) {
-    if (!revision) return;
-    this.wanted = { revision: Number(revision), digest };
-    if (this.busy) return;
-    this.busy = true;
-    while (this.wanted) {
-      const { revision: next, digest: places } = this.wanted;
-      this.wanted = null;
-      await this.load(next, places);
-    }
-    this.busy = false;
+  want(revision, layout) {
+    const number = Number(revision);
+    if (isPaused() && this.held) return;
+    if (!number || number <= this.asked || window.innerWidth <= NARROW) return;
+    this.asked = number;
+    this.errands.want({ revision: number, layout });
   }
 
-  async load(revision, digest) {
-    const measure = this.measure;
-    try {
-      if (digest && digest !== this.digest) await this.readLayout(digest);
-      const map = await fetchMap(this.address(revision), this.held);
-      const health = await this.healthBeside(map, revision);
-      if (measure !== this.measure) return;
-      if (map.nodes !== this.cells) throw new Error("its cells are not those of its layout");
-      this.held = map;
-      this.health = health;
-      this.revision = revision;
-      this.say("");
-      this.paint();
-    } catch (error) {
-      this.say(`The map could not be read: ${error.message}. The table has the same figures by pool.`);
+  /** The layout that the page was told of is asked for beside the bytes; which one they are for, they say themselves. */
+  async load({ revision, layout: hint }) {
+    const { measure } = this;
+    const held = this.held?.measure === measure ? this.held : null;
+    const [map] = await Promise.all([fetchMap(this.address(revision, measure), held), this.placesOf(hint)]);
+    const places = await this.placesOf(map.layout);
+    const health = await this.healthBeside(map, measure);
+    await plotly();
+    if (measure !== this.measure) return;
+    const cells = measure === GPUS ? places.offsets[places.nodes] : places.nodes;
+    if (map.nodes !== cells) throw new Error("its cells are not those of its layout");
+    this.take(Object.assign(map, { measure }), places, health);
+    await this.paint();
+    this.say("");
+  }
+
+  /** All at once, so that the cursor never names cells of one layout by another. */
+  take(map, places, health) {
+    if (places !== this.places) this.names = null;
+    if (places !== this.places || (map.measure === GPUS) !== this.ofGpus) {
+      this.field = null; // other cells in other places
+      this.cursor.reset();
     }
+    this.places = places;
+    this.held = map;
+    this.health = health;
+    this.asked = Math.max(this.asked, map.revision);
+  }
+
+  failed(error, again = false) {
+    this.say(`The map could not be read: ${error.message}.${again ? " It is tried again." : ""} The table has the same figures by pool.`);
   }
 
   /** [nodes] health codes. Bytes of GPUs bring none, and need them only to leave nodes out. */
-  async healthBeside(map, revision) {
-    if (!this.ofGpus) return map.columns[1];
+  async healthBeside(map, measure) {
+    if (measure !== GPUS) return map.columns[1];
     if (!this.root.dataset.health) return null;
-    return (await fetchMap(this.address(revision, "health"), null)).columns[1];
-  }
-
-  get cells() {
-    return this.ofGpus ? this.offsets[this.nodes] : this.nodes;
+    return (await fetchMap(this.address(map.revision, "health"), null)).columns[1];
   }
 
   nodeOf(index) {
-    return this.ofGpus ? nodeAt(this.offsets, index) : index;
+    return this.ofGpus ? nodeAt(this.places.offsets, index) : index;
   }
 
-  async readLayout(digest) {
-    const answer = await fetch(this.root.dataset.layoutUrl.replace("DIGEST", digest));
-    if (!answer.ok) throw new Error(`the layout: the server answered ${answer.status}`);
-    this.document = await answer.json();
-    this.digest = digest;
-    const { nodes, gpus } = readGroups(this.document);
-    this.nodes = nodes;
-    this.gpus = gpus;
-    this.offsets = offsetsOf(gpus);
-    this.held = null;
-    this.names = null;
-    this.field = null;
-    this.cursor.reset();
+  async placesOf(digest) {
+    if (!digest || digest === this.places?.digest) return this.places;
+    if (digest !== this.coming?.digest) this.coming = { digest, places: this.readPlaces(digest) };
+    try {
+      return await this.coming.places;
+    } catch (error) {
+      this.coming = null;
+      throw error;
+    }
+  }
+
+  async readPlaces(digest) {
+    const { body } = await ask(this.root.dataset.layoutUrl.replace("DIGEST", digest), "json");
+    const { nodes, gpus } = readGroups(body);
+    return { digest, document: body, nodes, gpus, offsets: offsetsOf(gpus) };
   }
 
   news(event) {
-    if (isPaused() || !event.revision || event.revision <= (this.revision ?? 0)) return;
+    if (isPaused() || !event.revision || !event.layout) return;
     this.cursor.forgetDetails();
-    this.pull(event.revision, event.layout ?? this.digest);
+    this.want(event.revision, event.layout);
   }
 
   say(words) {
@@ -160,14 +166,14 @@ export class NodeMap {
   measureField() {
     const room = this.stage.clientWidth;
     if (this.field?.room === room) return;
-    const { groups } = readGroups(this.document, (group) => this.keeps(group));
-    this.groups = this.ofGpus ? inGpus(groups, this.offsets) : groups;
+    const { groups } = readGroups(this.places.document, (group) => this.keeps(group));
+    this.groups = this.ofGpus ? inGpus(groups, this.places.offsets) : groups;
     const [sizes, tallest, rows] = this.ofGpus ? [GPU_SIZES, GPU_TALLEST_PX, GPU_ROWS] : [cellSizes(), TALLEST_PX, LANE_ROWS];
-    for (const cell of sizes) {
-      const width = Math.max(12, Math.floor(room / cell));
-      this.field = { ...place(this.groups, this.cells, width, Math.ceil(HEAD_PX / cell), rows), cell, room };
-      if (this.field.height * cell <= tallest) break;
-    }
+    const width = (cell) => Math.max(12, Math.floor(room / cell));
+    const head = (cell) => Math.ceil(HEAD_PX / cell);
+    const fits = (cell) => heightOf(this.groups, width(cell), head(cell), rows) * cell <= tallest;
+    const cell = sizes.find(fits) ?? sizes[sizes.length - 1];
+    this.field = { ...place(this.groups, this.held.nodes, width(cell), head(cell), rows), cell, room };
     this.z = new Float32Array(this.field.width * this.field.height).fill(NaN);
     this.stage.style.minHeight = "0"; // it only held the place until now
     this.stage.style.height = `${this.field.height * this.field.cell}px`;
@@ -175,16 +181,19 @@ export class NodeMap {
   }
 
   resized() {
-    if (!this.held || window.innerWidth <= NARROW) return;
-    if (this.field?.room !== this.stage.clientWidth) this.paint();
+    if (window.innerWidth <= NARROW) return;
+    if (!this.held) this.told(); // it was too narrow for a map until now
+    else if (this.field?.room !== this.stage.clientWidth) this.paint().catch((error) => this.failed(error));
   }
 
-  paint() {
+  async paint() {
     if (window.innerWidth <= NARROW) return;
     const began = performance.now();
     this.measureField();
+    await breathe();
     this.fill();
-    draw(this.plot, () => this.figure());
+    await breathe();
+    await draw(this.plot, () => this.figure());
     this.plot.dataset.drawMs = (performance.now() - began).toFixed(1);
     this.plot.dataset.revision = this.held.revision;
     this.root.dataset.ready = "true";
@@ -194,15 +203,16 @@ export class NodeMap {
   /** One pass over all cells; what is the same for all of them is looked up before it. */
   fill() {
     const { order, xs, ys, width } = this.field;
-    const values = this.measure === "health" ? this.health : this.held.columns[0];
-    const unknown = this.measure === "health" || this.ofGpus ? -1 : BELOW;
+    const { measure, columns } = this.held;
+    const values = measure === "health" ? this.health : columns[0];
+    const coded = measure === "health" || this.ofGpus;
     const filtered = Boolean(this.root.dataset.health);
     const only = HEALTH_CODES.indexOf(this.root.dataset.health);
     this.down = { x: [], y: [] };
     for (const i of order) {
       const state = this.health ? this.health[this.nodeOf(i)] : 0;
       const kept = !filtered || state === only;
-      const value = values[i] === NO_DATA ? unknown : values[i];
+      const value = coded ? (values[i] === NO_DATA ? -1 : values[i]) : belowOr(values[i], NO_DATA);
       this.z[ys[i] * width + xs[i]] = kept ? value : NaN;
       if (kept && state === NOT_READY && !this.ofGpus) {
         this.down.x.push(xs[i]);
@@ -213,31 +223,26 @@ export class NodeMap {
 
   figure() {
     const { width, height, cell, room } = this.field;
-    const rows = Array.from({ length: height }, (_, y) => this.z.subarray(y * width, (y + 1) * width));
-    const frame = { visible: false, fixedrange: true };
+    const cross = { symbol: "x-thin", size: cell + 1, line: { width: 1.3, color: token("mark-down") } };
     return {
       // Pointing is ours: Plotly's drag layer would swallow clicks.
       config: { staticPlot: true, responsive: false },
-      data: [this.heat(rows), this.dashes(), this.marks(), ...this.labels()],
+      data: [heat(this.z, width, this.scale()), this.dashes(), markers(this.down, cross), ...this.labels()],
       layout: layout({
         width: room,
         height: height * cell,
         margin: { l: 0, r: 0, t: 0, b: 0 },
-        hovermode: false,
-        xaxis: { ...frame, range: [-0.5, width - 0.5] },
-        yaxis: { ...frame, range: [height - 0.5, -0.5] },
-        datarevision: `${this.held.revision} ${this.measure} ${this.root.dataset.health}`,
+        ...field(width, height),
+        datarevision: `${this.held.revision} ${this.held.measure} ${this.root.dataset.health}`,
       }),
     };
   }
 
-  heat(z) {
-    const plainScale = { zmin: BELOW, zmax: 100, colorscale: sequential() };
-    const coded = { [GPUS]: GPU_TOKENS, health: HEALTH_TOKENS }[this.measure] ?? [];
-    const codes = ["unknown", ...coded].map(token);
-    const codeScale = { zmin: -1.5, zmax: coded.length - 0.5, colorscale: categorical(codes) };
-    const scale = coded.length ? codeScale : plainScale;
-    return { type: "heatmap", z, showscale: false, zsmooth: false, hoverongaps: false, hoverinfo: "skip", ...scale };
+  /** Codes have colours of their own; the first is for no data. */
+  scale() {
+    const coded = { [GPUS]: GPU_TOKENS, health: HEALTH_TOKENS }[this.held.measure];
+    if (!coded) return {};
+    return { zmin: -1.5, zmax: coded.length - 0.5, colorscale: categorical(["unknown", ...coded].map(token)) };
   }
 
   dashes() {
@@ -247,29 +252,14 @@ export class NodeMap {
     return { type: "scatter", mode: "lines", x, y, line: { color: token("muted"), width: 1.2, dash: "2px,2px" }, hoverinfo: "skip" };
   }
 
-  marks() {
-    const line = { width: 1.3, color: token("mark-down") };
-    return { type: "scatter", mode: "markers", ...this.down, marker: { symbol: "x-thin", size: this.field.cell + 1, line }, hoverinfo: "skip" };
-  }
-
-  /** Two traces: bold clusters and plain models; markup for bold would need inline styles. */
+  /** Bold clusters and plain models. */
   labels() {
     const kept = this.field.labels.map((label) => shortLabel(label, this.field.cell)).filter(Boolean);
     const clusters = kept.filter((label) => label.cluster);
-    const words = (labels, x, text, weight) => ({
-      type: "scatter",
-      mode: "text",
-      x: labels.map(x),
-      y: labels.map((label) => label.top - 0.5 - LABEL_PX / this.field.cell),
-      text: labels.map(text),
-      textposition: "middle right",
-      textfont: { size: 11, weight, color: token("text") },
-      hoverinfo: "skip",
-      cliponaxis: false,
-    });
+    const y = (label) => label.top - 0.5 - LABEL_PX / this.field.cell;
     return [
-      words(clusters, (label) => label.x - 0.5, (label) => plain(label.cluster), 600),
-      words(kept, (label) => label.x + label.lead - 0.5, (label) => plain(label.text), 400),
+      texts(clusters.map((label) => label.x - 0.5), clusters.map(y), clusters.map((label) => label.cluster), { weight: BOLD }),
+      texts(kept.map((label) => label.x + label.lead - 0.5), kept.map(y), kept.map((label) => label.text)),
     ];
   }
 
@@ -289,10 +279,8 @@ export class NodeMap {
   }
 
   async nameOf(index) {
-    this.names ||= fetch(this.root.dataset.namesUrl.replace("DIGEST", this.digest)).then((answer) => {
-      if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-      return answer.text();
-    }).then((text) => text.split("\n"));
+    const { digest } = this.places;
+    this.names ||= ask(this.root.dataset.namesUrl.replace("DIGEST", digest), "text").then(({ body }) => body.split("\n"));
     try {
       return (await this.names)[this.nodeOf(index)];
     } catch (error) {
@@ -303,7 +291,7 @@ export class NodeMap {
   }
 
   groupOf(index) {
-    return this.groups.find((group) => index >= group.first && index < group.first + group.count);
+    return groupAt(this.groups, index);
   }
 
   /** The measures are links, so that they work everywhere; here the map changes in place. */
@@ -316,15 +304,10 @@ export class NodeMap {
   }
 
   chooseMeasure(measure) {
-    if ((measure === GPUS) !== this.ofGpus) {
-      this.field = null; // other cells in other places
-      this.cursor.reset();
-    }
     this.measure = measure;
     this.root.dataset.measure = measure;
-    this.held = null;
     this.showMeasure();
-    this.pull(this.revision ?? this.root.dataset.revision, this.digest);
+    this.errands.want({ revision: this.held?.revision ?? "latest" });
   }
 
   /** Also after the board was swapped: an answer that was under way may know the former measure only. */

@@ -1,11 +1,12 @@
 // Before over after in one heat map, so that neither scale nor zoom can differ.  One byte a node and column.
-import { draw, layout, plain, sequential, token } from "./charts.js";
-import { place, step } from "./lanes.js";
+import { draw, layout, plotly, token } from "./charts.js";
+import { belowOr, field, groupAt, heat, markers, texts, walk, wordsOf } from "./heat.js";
+import { place } from "./lanes.js";
+import { ask, Newest } from "./newest.js";
 import { walkRadios } from "./theme.js";
+import { NO_DATA } from "./wire.js";
 
 const HEAD_BYTES = 16;
-const NO_DATA = 255;
-const BELOW = -10;
 const EMPTIED = 1;
 const RECEIVES = 2;
 const GIVES = 4;
@@ -14,8 +15,8 @@ const BIG_CELL = 12;
 const SMALL_CELL = 4;
 const SIDE = 54;
 const HEAD_PX = 20;
-const LETTER_PX = 6.4;
 const LABEL_PX = 8;
+const LABEL_MORE_PX = 4; // the gap behind a group is free
 const MEASURES = {
   free: "Free GPUs of the node, fixed scale, none",
   slack: "Slack: free GPUs of nodes that are neither empty nor full, none",
@@ -43,9 +44,8 @@ export function groupsOf(document) {
 /** What a cell shows: per cent free, below the scale for no data, NaN for cells that this measure leaves out. */
 export function shown(measure, value, mark) {
   if (measure === "moved" && mark === 0) return NaN;
-  if (value === NO_DATA) return BELOW;
   if (measure === "slack" && (value === 0 || value === 100)) return NaN;
-  return value;
+  return belowOr(value, NO_DATA);
 }
 
 class PlanMap {
@@ -58,26 +58,32 @@ class PlanMap {
     this.cursor = -1;
   }
 
-  async start() {
-    const [bytes, shape] = await Promise.all([this.get(this.root.dataset.planmap), this.get(this.root.dataset.layout)]);
-    this.map = read(await bytes.arrayBuffer());
-    const document_ = await shape.json();
-    this.names = document_.names;
-    this.groups = groupsOf(document_);
+  start() {
+    new Newest(() => this.load(), { failed: (...why) => this.failed(...why) }).want("map");
+  }
+
+  failed(error, again) {
+    this.root.textContent = `The map could not be read: ${error.message}. ${again ? "It is tried again. " : ""}The table of moves holds the same facts.`;
+  }
+
+  async load() {
+    const { planmap, layout: places } = this.root.dataset;
+    const [bytes, shape] = await Promise.all([ask(planmap, "arrayBuffer"), ask(places, "json"), plotly()]);
+    this.map = read(bytes.body);
+    this.names = shape.body.names;
+    this.groups = groupsOf(shape.body);
     this.plot = document.createElement("div");
     this.root.replaceChildren(this.plot);
+    await this.paint();
+    this.listen();
+  }
+
+  listen() {
     this.radios.hidden = false;
     walkRadios(this.radios, (button) => this.choose(button));
     this.root.addEventListener("pointermove", (event) => this.point(event));
     this.root.addEventListener("keydown", (event) => this.press(event));
     new ResizeObserver(() => this.resized()).observe(this.root);
-    this.paint();
-  }
-
-  async get(url) {
-    const answer = await fetch(url);
-    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-    return answer;
   }
 
   choose(button) {
@@ -102,7 +108,7 @@ class PlanMap {
     return Math.max(12, Math.floor((this.root.clientWidth - 24 - SIDE) / this.cell()));
   }
 
-  paint() {
+  async paint() {
     this.width = this.columns();
     this.field = place(this.groups, this.map.nodes, this.width, Math.ceil(HEAD_PX / this.cell()));
     const { width, height, order, xs, ys } = this.field;
@@ -118,26 +124,21 @@ class PlanMap {
         this.emptied.y.push(ys[i] + height);
       }
     }
-    this.z = Array.from({ length: this.rows }, (_, y) => z.subarray(y * width, (y + 1) * width));
+    this.z = z;
     this.plot.style.height = `${this.rows * this.cell()}px`;
-    draw(this.plot, () => this.figure());
+    await draw(this.plot, () => this.figure());
     this.root.dataset.ready = "true";
   }
 
   figure() {
     const { width, height } = this.field;
-    const gap = this.cell() === BIG_CELL ? 1 : 0;
-    const frame = { visible: false, fixedrange: true };
-    const heat = { type: "heatmap", z: this.z, zmin: BELOW, zmax: 100, colorscale: sequential(), showscale: false, hoverinfo: "skip", hoverongaps: false };
-    if (gap) Object.assign(heat, { xgap: gap, ygap: gap });
-    const rings = { type: "scatter", mode: "markers", ...this.emptied, hoverinfo: "skip", marker: { symbol: "square-open", size: Math.max(4, this.cell() * 0.7), color: token("accent"), line: { width: this.cell() === BIG_CELL ? 2 : 1.2 } } };
+    const big = this.cell() === BIG_CELL;
+    const ring = { symbol: "square-open", size: Math.max(4, this.cell() * 0.7), color: token("accent"), line: { width: big ? 2 : 1.2 } };
     return {
-      data: [heat, rings, this.labels(0), this.labels(height), ...this.mark()],
+      data: [heat(this.z, width, big ? { xgap: 1, ygap: 1 } : {}), markers(this.emptied, ring), this.labels(0), this.labels(height), ...this.mark()],
       layout: layout({
         margin: { l: SIDE, r: 0, t: 0, b: 0 },
-        hovermode: false,
-        xaxis: { ...frame, range: [-0.5, width - 0.5] },
-        yaxis: { ...frame, range: [this.rows - 0.5, -0.5] },
+        ...field(width, this.rows),
         annotations: [this.side("Before", height / 2), this.side("After", height * 1.5)],
         datarevision: `${this.measure} ${this.cursor}`,
       }),
@@ -149,22 +150,10 @@ class PlanMap {
   }
 
   labels(down) {
-    const found = this.field.labels.map((label) => ({ ...label, words: this.words(label) })).filter((label) => label.words);
-    return {
-      type: "scatter", mode: "text", hoverinfo: "skip", cliponaxis: false, textposition: "middle right",
-      x: found.map((label) => label.x - 0.5),
-      y: found.map((label) => label.top - 0.5 - LABEL_PX / this.cell() + down),
-      text: found.map((label) => plain(label.words)),
-      textfont: { size: 11, color: token("muted") },
-    };
-  }
-
-  /** Model and count, the model alone, or nothing: what there is room for. */
-  words(label) {
-    const model = label.model || "no model";
-    const tail = label.continued ? `${model} …` : `${model} ${label.nodes.toLocaleString("en-US")}`;
-    const room = label.columns * this.cell() + 4;
-    return [tail, model].find((text) => text.length * LETTER_PX <= room) ?? "";
+    const { labels } = this.field;
+    const y = (label) => label.top - 0.5 - LABEL_PX / this.cell() + down;
+    const words = (label) => wordsOf(label, label.columns * this.cell() + LABEL_MORE_PX);
+    return texts(labels.map((label) => label.x - 0.5), labels.map(y), labels.map(words), { color: token("muted") });
   }
 
   /** The node under pointer or cursor, marked in both maps. */
@@ -172,7 +161,7 @@ class PlanMap {
     if (this.cursor < 0) return [];
     const { xs, ys, height } = this.field;
     const spots = { x: [xs[this.cursor], xs[this.cursor]], y: [ys[this.cursor], ys[this.cursor] + height] };
-    const ring = (size, color) => ({ type: "scatter", mode: "markers", ...spots, hoverinfo: "skip", marker: { symbol: "square-open", size, color, line: { width: 1.5 } } });
+    const ring = (size, color) => markers(spots, { symbol: "square-open", size, color, line: { width: 1.5 } });
     return [ring(this.cell() + 3, "#000000"), ring(this.cell(), "#ffffff")];
   }
 
@@ -186,20 +175,17 @@ class PlanMap {
   }
 
   press(event) {
-    const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    const { order } = this.field;
-    if (event.key === "Home") this.name(order[0]);
-    else if (event.key === "End") this.name(order[order.length - 1]);
-    else if (moves[event.key]) this.name(this.cursor < 0 ? order[0] : step(this.field, this.cursor, ...moves[event.key]));
-    else return;
+    const next = walk(this.field, this.cursor, event.key);
+    if (next === undefined) return;
     event.preventDefault();
+    this.name(next);
   }
 
   name(index) {
     this.cursor = index;
     const { before, after, marks, gpus } = this.map;
     const free = (value) => (value === NO_DATA ? "no data" : `${Math.round((value * gpus[index]) / 100)} of ${gpus[index]}`);
-    const group = this.groups.find((one) => index >= one.first && index < one.first + one.count);
+    const group = groupAt(this.groups, index);
     const does = [marks[index] & EMPTIED && "emptied", marks[index] & RECEIVES && "receives", marks[index] & GIVES && "gives"].filter(Boolean);
     const asw = group.asw === null ? "no ASW label" : `ASW ${group.asw}`;
     this.said.textContent = `${this.names[index]}, ${group.model || "no model"}, ${asw}: free GPUs ${free(before[index])} → ${free(after[index])}${does.length ? `, ${does.join(", ")}` : ""}`;
@@ -207,8 +193,4 @@ class PlanMap {
   }
 }
 
-for (const root of document.querySelectorAll("[data-planmap]")) {
-  new PlanMap(root).start().catch((error) => {
-    root.textContent = `The map could not be drawn: ${error.message}. The table of moves holds the same facts.`;
-  });
-}
+for (const root of document.querySelectorAll("[data-planmap]")) new PlanMap(root).start();

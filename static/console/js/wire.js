@@ -1,4 +1,6 @@
 // The map's binary forms "SLM1" (a cell a node) and "SLG1" (a cell a GPU): header 16 bytes, then whole columns or (index, bytes) of what changed.
+import { ask } from "./newest.js";
+
 const HEADER = 16;
 const MAGICS = [0x314d4c53, 0x31474c53]; // "SLM1" and "SLG1" as little endian
 export const NO_DATA = 255;
@@ -46,10 +48,9 @@ export async function fetchMap(address, held) {
   const url = new URL(address, location.href);
   const from = held?.revision;
   if (from) url.searchParams.set("from", String(from));
-  const answer = await fetch(url);
-  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-  const got = decode(await answer.arrayBuffer());
-  if (got.full) return { ...got, columns: got.columns.map((column) => column.slice()) };
+  const { body, headers } = await ask(url, "arrayBuffer");
+  const got = decode(body);
+  if (got.full) return { ...got, layout: headers.get("Slackline-Layout"), columns: got.columns.map((column) => column.slice()) };
   // A delta fits only what it was asked for; anything else is fetched whole.
   if (held && held.revision === from && apply(held, got)) return held;
   return fetchMap(address, null);
