@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
 
 from console.inventory import selectors
 from console.inventory.addresses import node_address, pod_address
 from console.inventory.selectors import Filters
+from console.inventory.spans import default_span, presets
 from console.ui.shell import Entry, Hit, Mark, register_entry, register_hits, register_marks
 
 LEAST = 2  # letters before names are searched
@@ -15,10 +18,12 @@ LEAST = 2  # letters before names are searched
 
 def register() -> None:
     own, fleet = "inventory.view_own", "inventory.view_fleet"
+    register_entry(Entry("since", "Changes", "inventory:since", "arrows-diff", order=11, permission=own))
     register_entry(Entry("nodes", "Nodes", "inventory:nodes", "server", order=12, permission=own))
     register_entry(Entry("pods", "Pods", "inventory:pods", "box", order=14, permission=own))
     register_entry(Entry("sources", "Sources", "inventory:sources", "database", order=70, permission=fleet))
     register_hits("nodes and pods", hits)
+    register_hits("changes", change_hits)
     register_marks("simulated", marks)
 
 
@@ -44,3 +49,14 @@ def _search(viewer: Any, words: str, limit: int) -> Iterator[Hit]:
     for pod in selectors.pod_rows(viewer, filters, sort="namespace", size=limit).rows:
         where = pod_address(pod.cluster, pod.key, pod.source)
         yield Hit("pod", pod.key, where, "box", f"{pod.cluster}, {pod.node or 'waiting'}")
+
+
+def change_hits(request: HttpRequest, words: str, limit: int) -> list[Hit]:
+    """What changed since a moment, under the words that one would type for it."""
+    if len(words) < LEAST or not request.user.has_perm("inventory.view_own"):
+        return []
+    now, where = timezone.now(), reverse("inventory:since")
+    offers = ((f"What changed: {each.label}", each.query) for each in presets(now, default_span(now, None), {}))
+    wanted = words.casefold().split()
+    found = [(label, query) for label, query in offers if all(word in label.casefold() for word in wanted)]
+    return [Hit("page", label, f"{where}?{query}", "arrows-diff") for label, query in found[:limit]]

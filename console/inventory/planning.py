@@ -1,4 +1,4 @@
-"""What needs the heavy rooms of the core: measuring, drawing map columns, reading tables, making worlds.
+"""What needs the heavy rooms of the core: measuring, comparing, drawing map columns, reading tables, making worlds.
 
 Only workers and commands import this module.
 """
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from django.utils import timezone
 
-from console.inventory import services
+from console.inventory import ledgers, services
+from console.inventory.cells import layout_of
 from console.inventory.choices import CAUSES, STORED, UploadKind
 from console.inventory.models import Observation, Source, Upload
 from console.inventory.services import Encoded
@@ -18,6 +19,7 @@ from scheduler.cluster.errors import InputError
 from scheduler.cluster.records import WHOLE_GPU_MILLI, Document
 from scheduler.cluster.snapshot import UNKNOWN, Snapshot
 from scheduler.fragmentation.devices import gpu_states
+from scheduler.fragmentation.difference import difference
 from scheduler.fragmentation.measures import WHY, node_measures
 from scheduler.fragmentation.report import Report, as_detail, report
 from scheduler.worlds.generate import generate
@@ -89,6 +91,29 @@ def headline(snapshot: Snapshot, found: Report) -> dict[str, Any]:
         "slack_nodes": sum(pool.slack_nodes for pool in found.pools),
         "empty_nodes": sum(pool.empty_nodes for pool in found.pools),
     }
+
+
+def compare(key: str) -> None:
+    """Sets two snapshots against each other, unless that was done."""
+    pair = services.snapshots_to_compare(key)
+    if pair is None:
+        return
+    then, now = pair
+    found = difference(then, now)
+    order = layout_of(now).order
+    columns = np.stack([ledgers.change_bytes(column[order]) for column in (found.schedulable, found.free)])
+    services.store_comparison(key, ledgers.as_json(found, (tenants_on(then), tenants_on(now))), columns)
+
+
+def tenants_on(snapshot: Snapshot) -> dict[tuple[str, str], set[str]]:
+    """Whose live pods stand on each node, by (cluster, node): only these may read the node's name."""
+    found: dict[tuple[str, str], set[str]] = {}
+    named = np.flatnonzero(snapshot.pod_live & (snapshot.pod_tenant != UNKNOWN))
+    pairs = {(int(n), int(t)) for n, t in zip(snapshot.pod_node[named], snapshot.pod_tenant[named], strict=True)}
+    for node, tenant in pairs:
+        at = snapshot.clusters[snapshot.node_cluster[node]].name, snapshot.node_name[node]
+        found.setdefault(at, set()).add(snapshot.tenants[tenant])
+    return found
 
 
 def read_upload(upload_id: int) -> None:

@@ -15,6 +15,7 @@ from console.inventory.selectors.overview import FleetLayoutRow, Tile
 from console.inventory.selectors.pods import PodCard, PodRow
 from console.inventory.selectors.pools import Fits, PoolChoice, ShapeTotal, Waterfall
 from console.inventory.selectors.series import Bucket
+from console.inventory.selectors.since import Since
 from console.inventory.selectors.sources import SourceRow
 
 type Serializer = type[serializers.Serializer[Any]]
@@ -73,6 +74,7 @@ WaterfallSerializer = rows_of(Waterfall)
 ShapeTotalSerializer = rows_of(ShapeTotal)
 FitsSerializer = rows_of(Fits)
 BucketSerializer = rows_of(Bucket)
+SinceSerializer = rows_of(Since)
 
 
 class _PageSerializer(serializers.Serializer[Any]):

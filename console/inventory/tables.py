@@ -6,9 +6,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from console.inventory.selectors import NodeRow, PodRow
+from console.inventory.selectors.changes import TenantChange
 
 NODE_HEAD = tuple(field.name for field in fields(NodeRow))
 POD_HEAD = tuple(field.name for field in fields(PodRow))
+CHANGE_HEAD = ("cause", "source", "cluster", "model", "asw", "node", "gpus")
+TENANT_CHANGE_HEAD = tuple(field.name for field in fields(TenantChange))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,11 @@ def measure(observation_id: int) -> None:
     planning.measure(observation_id)
 
 
+@shared_task(name="inventory.compare")
+def compare(key: str) -> None:
+    planning.compare(key)
+
+
 @shared_task(name="inventory.read_upload")
 def read_upload(upload_id: int) -> None:
     planning.read_upload(upload_id)

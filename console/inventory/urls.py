@@ -1,7 +1,7 @@
 from django.urls import path
 
-from console.inventory import api
-from console.inventory.views import fleet, maps, sources
+from console.inventory import api, api_since
+from console.inventory.views import fleet, maps, since, sources
 
 urlpatterns = [
     path("fleet/nodes/", fleet.node_table, name="nodes"),
@@ -17,6 +17,11 @@ urlpatterns = [
     path("fleet/map/gpus/<str:revision>", maps.map_gpus, name="map-gpus"),
     path("fleet/map/layout/<str:digest>", maps.map_layout, name="map-layout"),
     path("fleet/map/names/<str:digest>", maps.map_names, name="map-names"),
+    path("fleet/since/", since.since, name="since"),
+    path("fleet/since.csv", since.since_csv, name="since-csv"),
+    path("fleet/since/map/<str:pairs>", since.since_map, name="since-map"),
+    path("fleet/since/layout/<str:pairs>", since.since_layout, name="since-layout"),
+    path("fleet/since/names/<str:pairs>", since.since_names, name="since-names"),
     path("sources/", sources.source_list, name="sources"),
     path("sources/load", sources.load, name="load"),
     path("sources/uploads/<row:upload_id>", sources.upload, name="upload"),
@@ -37,5 +42,6 @@ api_urlpatterns = [
     path("fleet/shapes/", api.ShapeList.as_view(), name="fleet-shapes"),
     path("fleet/waterfall/", api.WaterfallDetail.as_view(), name="fleet-waterfall"),
     path("fleet/fits/", api.FitsDetail.as_view(), name="fleet-fits"),
+    path("fleet/since/", api_since.SinceDetail.as_view(), name="fleet-since"),
     path("fleet/standby/", api.StandbySeries.as_view(), name="fleet-standby"),
 ]

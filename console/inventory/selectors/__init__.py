@@ -1,5 +1,6 @@
 """Everything that reads.  ``viewer`` comes first; rows are frozen dataclasses, shared by pages and API."""
 
+from console.inventory.selectors.instants import instants, oldest_instant
 from console.inventory.selectors.maps import (
     UnknownRevisionError,
     gpu_map,
@@ -13,6 +14,8 @@ from console.inventory.selectors.overview import fleet_age, fleet_headline, flee
 from console.inventory.selectors.pods import PodRow, pod_card, pod_csv, pod_rows
 from console.inventory.selectors.pools import pool_choices, pool_within, shape_totals, waterfall, what_fits
 from console.inventory.selectors.series import standby_series, usage_of_day
+from console.inventory.selectors.since import Since, changed_nodes, since, since_pairs, to_compare
+from console.inventory.selectors.since_maps import change_layout, change_map, change_names, name_of_map
 from console.inventory.selectors.sources import (
     observation_rows,
     simulated_sources,
@@ -29,21 +32,29 @@ __all__ = [
     "NodeRow",
     "NotThereError",
     "PodRow",
+    "Since",
     "UnknownRevisionError",
+    "change_layout",
+    "change_map",
+    "change_names",
+    "changed_nodes",
     "filter_choices",
     "fleet_age",
     "fleet_headline",
     "fleet_layout",
     "gpu_map",
     "hidden_sorts",
+    "instants",
     "layout_json",
     "layout_names",
+    "name_of_map",
     "newest_map_revision",
     "node_card",
     "node_csv",
     "node_map",
     "node_rows",
     "observation_rows",
+    "oldest_instant",
     "pod_card",
     "pod_csv",
     "pod_rows",
@@ -51,10 +62,13 @@ __all__ = [
     "pool_within",
     "shape_totals",
     "simulated_sources",
+    "since",
+    "since_pairs",
     "source_exists",
     "source_for",
     "source_states",
     "standby_series",
+    "to_compare",
     "upload_for",
     "usage_of_day",
     "waterfall",

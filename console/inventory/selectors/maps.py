@@ -71,12 +71,12 @@ def gpu_map(revision: int, since: int | None, encoding: str) -> Body:
 
 def layout_json(digest: str, encoding: str) -> Body | None:
     """Groups source -> cluster -> model -> ASW with counts in cell order, and GPUs per node as [gpus, nodes] runs."""
-    return _packed(f"layout:{digest}", encoding, f"layout-{digest}", lambda: _layout(digest))
+    return packed(f"layout:{digest}", encoding, f"layout-{digest}", lambda: _layout(digest))
 
 
 def layout_names(digest: str, encoding: str) -> Body | None:
     """The node names in cell order, one a line, UTF-8."""
-    return _packed(f"names:{digest}", encoding, f"names-{digest}", lambda: _names(digest))
+    return packed(f"names:{digest}", encoding, f"names-{digest}", lambda: _names(digest))
 
 
 type Drawn = tuple[bytes, str, int]  # bytes, layout, FULL or DELTA
@@ -94,7 +94,8 @@ def _body(revision: int, since: int | None, encoding: str, kind: str, draw: Call
     return Body(sent, used, f"{kind}-{revision}-{since or 0}-{used or 'id'}", revision, layout, form)
 
 
-def _packed(key: str, encoding: str, etag: str, make: Callable[[], bytes | None]) -> Body | None:
+def packed(key: str, encoding: str, etag: str, make: Callable[[], bytes | None]) -> Body | None:
+    """What ``make`` gives, encoded once and remembered under ``key``; None where it gives nothing."""
     known = _cached(f"{key}:{encoding}")
     if known is None:
         content = make()

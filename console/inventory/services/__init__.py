@@ -1,6 +1,7 @@
 """Everything that writes: readings, files, measurements, and what is kept of them."""
 
 from console.connectors.protocol import ConnectorError as ReadError
+from console.inventory.services.comparing import ask_for_comparisons, snapshots_to_compare, store_comparison
 from console.inventory.services.loading import (
     MAX_BYTES,
     accept_upload,
@@ -21,6 +22,7 @@ __all__ = [
     "InputError",
     "ReadError",
     "accept_upload",
+    "ask_for_comparisons",
     "connector_of",
     "establish_world",
     "fresh",
@@ -35,6 +37,8 @@ __all__ = [
     "retry_source",
     "revision_of",
     "snapshot_of",
+    "snapshots_to_compare",
+    "store_comparison",
     "store_measurement",
     "sweep",
 ]

@@ -53,11 +53,12 @@ def _marks(readings: list[tuple[int, datetime, datetime]], now: datetime) -> set
     """Of (revision, begun, last confirmed), newest first: the last reading that was begun in each slot of time.
 
     It is the one that held at the end of its slot, so that a question for a round hour finds a reading of that hour.
+    One slot more than asked for stays, so that the question for the very limit has an answer too.
     """
     found: dict[tuple[int, int], int] = {}
     for slot_s, kept_s in settings.KEPT_READINGS:
         for revision, begun_at, observed_at in readings:
-            if observed_at >= now - timedelta(seconds=kept_s):
+            if observed_at >= now - timedelta(seconds=kept_s + slot_s):
                 found.setdefault((slot_s, int(begun_at.timestamp()) // slot_s), revision)
     return set(found.values())
 

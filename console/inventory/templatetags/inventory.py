@@ -4,9 +4,11 @@ from typing import Any
 
 from django import template
 
+from console.inventory import since_words
 from console.inventory.addresses import node_address, pod_address
 from console.inventory.choices import HealthCode
 from console.inventory.selectors.nodes import CAUSE_WORDS
+from console.ui.figures import signed
 
 register = template.Library()
 
@@ -20,6 +22,28 @@ def node_url(row: Any, name: str = "") -> str:
 @register.simple_tag
 def pod_url(row: Any) -> str:
     return pod_address(row.cluster, row.key, row.source)
+
+
+@register.simple_tag
+def node_link(source: str, cluster: str, name: str) -> str:
+    """The page of a node that a row names."""
+    return node_address(cluster, name, source)
+
+
+@register.simple_tag
+def change(then: int, now: int) -> str:
+    """+12, −12, 0."""
+    return signed(now - then)
+
+
+@register.filter
+def magnitude(value: int) -> int:
+    return abs(value)
+
+
+register.filter("cause_label", since_words.cause_label)
+register.filter("place_words", since_words.place_words)
+register.filter("signed_milli", since_words.signed_milli)
 
 
 @register.filter

@@ -1,3 +1,5 @@
+from console.inventory import planning, services
+from console.inventory.ledgers import comparison_key
 from console.inventory.models import Source
 from tests.builders.fleets import observed
 from tests.builders.worlds import world
@@ -31,6 +33,14 @@ def _pod() -> Arguments:
     return {"cluster": "default", "name": "jobs/a"}
 
 
+def _compared() -> Arguments:
+    """The map of what changed between two readings."""
+    then, now = (observed(world(now_s).node("n1")) for now_s in (1, 2))
+    services.ask_for_comparisons([(then.digest, now.digest)])
+    planning.compare(comparison_key(then.digest, now.digest))
+    return {"pairs": f"{then.revision}-{now.revision}"}
+
+
 def _source() -> Arguments:
     _fleet()
     return {"source_id": Source.objects.get().pk}
@@ -54,6 +64,11 @@ ROUTES = (
     Route("inventory:map-gpus", FLEET, make=_revision),
     Route("inventory:map-layout", FLEET, make=_layout),
     Route("inventory:map-names", FLEET, make=_layout),
+    Route("inventory:since", SIGNED_IN, make=_fleet, query="?from=2026-01-01T00:00:00Z&to=now"),
+    Route("inventory:since-csv", SIGNED_IN, make=_fleet, query="?from=2026-01-01T00:00:00Z"),
+    Route("inventory:since-map", FLEET, make=_compared),
+    Route("inventory:since-layout", FLEET, make=_compared),
+    Route("inventory:since-names", FLEET, make=_compared),
     Route("inventory:sources", FLEET, make=_fleet),
     Route("inventory:load", OPERATORS),
     Route("inventory:load", OPERATORS, method="post", body=FILE, ok=400),  # without a file
@@ -74,6 +89,7 @@ ROUTES = (
     Route("api:fleet-shapes", SIGNED_IN, make=_fleet),
     Route("api:fleet-waterfall", SIGNED_IN, make=_fleet),
     Route("api:fleet-fits", SIGNED_IN, make=_fleet),
+    Route("api:fleet-since", SIGNED_IN, make=_fleet, query="?from=2026-01-01T00:00:00Z"),
     Route("api:fleet-standby", FLEET, make=_fleet),
 )
 TOPICS = {"fleet": FLEET}

@@ -1,0 +1,156 @@
+"""What changed between two instants: the page, its rows as a file, and its map."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from console.inventory import selectors, services, since_words
+from console.inventory.ledgers import CHANGES
+from console.inventory.sending import encoding_for, send
+from console.inventory.spans import BadSpanError, Span, default_span, kept_filters, moment, presets, read_span
+from console.inventory.tables import CHANGE_HEAD, TENANT_CHANGE_HEAD, csv_lines
+from console.rest.csv import csv_response
+
+OWN, FLEET = "inventory.view_own", "inventory.view_fleet"
+MEASURES = (("schedulable", "Schedulable"), ("free", "Free"))
+PENDING = 202
+
+
+@never_cache
+@require_safe
+@permission_required(OWN, raise_exception=True)
+@vary_on_headers("HX-Request")
+def since(request: HttpRequest) -> HttpResponse:
+    """The page; an address without its instants is sent to one with them."""
+    now = timezone.now()
+    kept = kept_filters(request.GET)
+    try:
+        span = read_span(request.GET, now)
+    except BadSpanError as error:
+        return render(request, "inventory/since.html", _refused(request, now, kept, error), status=400)
+    if span is None:
+        span = default_span(now, selectors.oldest_instant())
+        return redirect(f"{reverse('inventory:since')}?{urlencode({**span.query, **kept})}")
+    page = {**_frame(request, now, span, kept), **_board(request, now, span)}
+    if request.headers.get("HX-Request"):
+        return render(request, "inventory/since.html#board", page)
+    return render(request, "inventory/since.html", page | {"choices": selectors.filter_choices(request.user)})
+
+
+@never_cache
+@require_safe
+@permission_required(OWN, raise_exception=True)
+def since_csv(request: HttpRequest) -> HttpResponseBase:
+    """Every node of every cause, or with ?ledger=tenants every tenant; 202 while that is worked out."""
+    now = timezone.now()
+    try:
+        span = read_span(request.GET, now) or default_span(now, selectors.oldest_instant())
+    except BadSpanError as error:
+        return _words(error.reason, 400)
+    filters = selectors.Filters.of(request.GET)
+    found, pairs = _compared(request, span)
+    if found.pending:
+        answer = _words("The readings are being compared: ask again in a second.", PENDING)
+        answer["Retry-After"] = "1"
+        return answer
+    if request.GET.get("ledger") == "tenants":
+        return csv_response("tenants-since", TENANT_CHANGE_HEAD, csv_lines(found.tenants))
+    rows = selectors.changed_nodes(request.user, filters, pairs)
+    return csv_response("nodes-since", CHANGE_HEAD, _lines(rows))
+
+
+@require_safe
+@permission_required(FLEET, raise_exception=True)
+def since_map(request: HttpRequest, pairs: str) -> HttpResponse:
+    """What changed on each node as bytes: ?measure=schedulable or free."""
+    change = request.GET.get("measure", CHANGES[0])
+    if change not in CHANGES:
+        return _words(f"There is no measure {change[:40]}; there are {', '.join(CHANGES)}.", 400)
+    return _send(request, "application/octet-stream", lambda how: selectors.change_map(pairs, change, how))
+
+
+@require_safe
+@permission_required(FLEET, raise_exception=True)
+def since_layout(request: HttpRequest, pairs: str) -> HttpResponse:
+    return _send(request, "application/json", lambda how: selectors.change_layout(pairs, how))
+
+
+@require_safe
+@permission_required(FLEET, raise_exception=True)
+def since_names(request: HttpRequest, pairs: str) -> HttpResponse:
+    return _send(request, "text/plain; charset=utf-8", lambda how: selectors.change_names(pairs, how))
+
+
+def _compared(request: HttpRequest, span: Span) -> tuple[Any, Any]:
+    """What is known of the span, after asking a worker for what is not."""
+    pairs = selectors.since_pairs(span.start, span.end)
+    services.ask_for_comparisons(selectors.to_compare(pairs))
+    return selectors.since(request.user, selectors.Filters.of(request.GET), span.start, span.end, pairs), pairs
+
+
+def _frame(request: HttpRequest, now: datetime, span: Span, kept: dict[str, str]) -> dict[str, Any]:
+    return {
+        "section": "since",
+        "span": span,
+        "kept": kept,
+        "presets": presets(now, span, kept),
+        "query": urlencode({**span.query, **kept}),
+        "clear": urlencode(span.query),
+    }
+
+
+def _refused(request: HttpRequest, now: datetime, kept: dict[str, str], error: BadSpanError) -> dict[str, Any]:
+    span = default_span(now, selectors.oldest_instant())
+    frame = _frame(request, now, span, kept)
+    return {**frame, "refusal": error.reason, "choices": selectors.filter_choices(request.user)}
+
+
+def _board(request: HttpRequest, now: datetime, span: Span) -> dict[str, Any]:
+    found, pairs = _compared(request, span)
+    own = not request.user.has_perm(FLEET)
+    words = since_words.own_headline if own else since_words.headline
+    measure = request.GET.get("measure", "")
+    return {
+        "found": found,
+        "own": own,
+        "from_words": moment(span.start, now),
+        "to_words": "" if span.end is None else moment(span.end, now),
+        "most": max((abs(place.gpus) for cause in found.causes for place in cause.places), default=0),
+        "headline": words(found.then, found.now, found.tenants if own else found.causes),
+        "adds_up": "" if own else since_words.equation(found.then, found.now, found.causes),
+        "demand_adds_up": since_words.demand_equation(found.then, found.now, found.tenants),
+        "map": selectors.name_of_map(pairs, found),
+        "measures": MEASURES,
+        "measure": measure if measure in CHANGES else CHANGES[0],
+    }
+
+
+def _lines(rows: Any) -> Iterator[tuple[Any, ...]]:
+    return (
+        (cause["cause"], node.source, node.cluster, cause["model"], cause["asw"], node.name, node.gpus)
+        for cause, node in rows
+    )
+
+
+def _send(request: HttpRequest, content_type: str, read: Any) -> HttpResponse:
+    try:
+        body = read(encoding_for(request))
+    except selectors.UnknownRevisionError as error:
+        return _words(str(error), 404)
+    return send(request, body, content_type, fixed=True)
+
+
+def _words(text: str, status: int) -> HttpResponse:
+    response = HttpResponse(text, status=status, content_type="text/plain; charset=utf-8")
+    response["Cache-Control"] = "no-store"
+    return response
