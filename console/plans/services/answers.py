@@ -14,6 +14,7 @@ from scheduler.plan import plan as core
 from scheduler.plan.operations import Migrate
 from scheduler.plan.statement import marginal
 
+CUT = "cut: "  # how a planner's note begins that says where it was stopped
 FIRST_WAVE_PER_CENT = 1
 NO_DATA = 255
 MARK_EMPTIED, MARK_RECEIVES, MARK_GIVES = 1, 2, 4
@@ -33,7 +34,10 @@ def facts(answer: core.Plan, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def why_nothing(answer: core.Plan) -> str:
-    """In words, the reason of the most nodes that stay."""
+    """In words: that it was stopped too early to know, or else the reason of the most nodes that stay."""
+    cut = next((note for note in answer.notes if note.startswith(CUT)), None)
+    if cut is not None:
+        return f"Stopped before a move was found: {cut.removeprefix(CUT)}. Whether one is worth making is not known."
     if not answer.kept:
         return "No node in scope is partly used: there is nothing to empty."
     reasons = [kept.reason for kept in answer.kept]

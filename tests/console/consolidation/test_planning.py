@@ -56,6 +56,15 @@ def test_nothing_to_do_says_why_and_keeps_the_reasons() -> None:
     assert KeptNode.objects.filter(plan=plan, reason="locked").count() == 2
 
 
+def test_what_was_stopped_too_early_claims_to_know_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = planning.consolidate
+    monkeypatch.setattr(planning, "consolidate", lambda *a, **k: real(*a, **{**k, "progress": lambda _: False}))
+    plan = _computed(requested(scene(two_nodes()).source))
+    assert plan.state == State.NOTHING_TO_DO
+    assert plan.reason.startswith("Stopped before a move was found: cancelled in round 1")
+    assert "not known" in plan.reason
+
+
 def test_after_a_run_the_next_plans_have_nothing_to_do() -> None:
     """C35: one slot, two wishes; then stand still."""
     made = world().nodes("n1", "n2", "n3").pod("a", "n1", 4).pod("b", "n2", 4).pod("c", "n3", 4, locked=True)
