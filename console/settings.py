@@ -21,7 +21,11 @@ DEFAULT_SECRET_KEY = "insecure-key-of-the-demo-which-everybody-can-read-in-the-s
 SECRET_KEY = env.str("SECRET_KEY", default=DEFAULT_SECRET_KEY)
 DEBUG = env.bool("DEBUG", default=False)
 ALLOW_SIMULATED = env.bool("SLACKLINE_ALLOW_SIMULATED", default=False)
-CONNECTORS = env.list("SLACKLINE_CONNECTORS", default=["file", "openb", *(["simulated"] if DEMO else [])])
+CONNECTORS = env.list("SLACKLINE_CONNECTORS", default=["file", "openb", "kubernetes", *(["simulated"] if DEMO else [])])
+# Texts from which the keys that encrypt credentials of clusters are made; the first one seals, all of them open.
+CREDENTIALS_KEYS = env.list("SLACKLINE_CREDENTIALS_KEYS", default=[SECRET_KEY] if DEMO else [])
+# What a kubeconfig may ask for beside a token or a certificate; words of connectors.kubernetes.access.ALLOWABLE.
+KUBECONFIG_ALLOW = frozenset(env.list("SLACKLINE_KUBECONFIG_ALLOW", default=[]))
 
 
 def _refuse_unsafe_start() -> None:

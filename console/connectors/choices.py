@@ -7,6 +7,7 @@ class Kind(TextChoices):
     FILE = "file", "Snapshot file"
     OPENB = "openb", "OpenB pair"
     SIMULATED = "simulated", "Simulated cluster"
+    KUBERNETES = "kubernetes", "Kubernetes cluster"
 
 
 class OperationState(TextChoices):

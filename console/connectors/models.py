@@ -21,6 +21,17 @@ class StoredDocument(models.Model):
         return self.digest
 
 
+class Credential(models.Model):
+    """What opens a cluster, encrypted.  Rows that use it keep its name alone, so that no list of them tells it."""
+
+    name = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    sealed = models.TextField()
+    kept_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+
 class SimulatedCluster(models.Model):
     """A world that lives on: a base document and the journal of what has changed since.
 

@@ -1,7 +1,7 @@
 """What every wire to a cluster can do."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from scheduler.cluster.records import Document, NodeRecord, PodRecord
 from scheduler.cluster.snapshot import Snapshot
@@ -22,6 +22,26 @@ class Outcome:
     detail: str
 
 
+class Aside(NamedTuple):
+    """Something that a reading could not hold.  ``done`` is what became of it, ``field`` a path in the object."""
+
+    what: str
+    done: str
+    kind: str
+    namespace: str
+    name: str
+    field: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A reading together with what it could not hold."""
+
+    document: Document
+    aside: tuple[Aside, ...]
+
+
 class Connector(Protocol):
     """One cluster manager, or a file that stands for one.
 
@@ -34,7 +54,7 @@ class Connector(Protocol):
         """A token that differs whenever ``observe`` would tell something new; cheap to ask."""
         ...
 
-    def observe(self) -> Document | Snapshot:
+    def observe(self) -> Document | Snapshot | Told:
         """The whole state now.  Raises ``ConnectorError`` or ``InputError``."""
         ...
 

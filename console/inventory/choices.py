@@ -9,6 +9,11 @@ class SourceKind(TextChoices):
     FILE = "file", "Snapshot file"
     OPENB = "openb", "OpenB pair"
     SIMULATED = "simulated", "Simulated cluster"
+    KUBERNETES = "kubernetes", "Kubernetes cluster"
+
+
+# These are followed by processes of their own; no clock asks for their readings.
+WATCHED = frozenset({SourceKind.KUBERNETES})
 
 
 class SourceState(TextChoices):
