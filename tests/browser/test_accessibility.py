@@ -20,6 +20,7 @@ PAGES = (
     "/tokens/",
     "/api/docs/",
 )
+TALLEST_ROW = 160
 
 
 def _settled(page: Page, path: str) -> None:
@@ -40,6 +41,9 @@ def test_pages(signed_in: SignedIn, width: int, theme: str) -> None:
         wider = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         if wider > 0:
             complaints.append(f"{wider} px wider than the window")
+        tallest = page.evaluate("Math.max(0, ...[...document.querySelectorAll('tbody tr')].map((r) => r.offsetHeight))")
+        if tallest > TALLEST_ROW:
+            complaints.append(f"a row of {tallest} px: a column is squeezed")
         if complaints:
             found[path] = complaints
     assert found == {}
