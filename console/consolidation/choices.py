@@ -17,7 +17,7 @@ class Range:
 
 RANGES = {
     "depth": Range(0, 3, 3, "Depth", "how many pods may make room for another, one behind the other"),
-    "rounds": Range(1, 5, 5, "Rounds", "each with a new partition; most is found in the first"),
+    "rounds": Range(1, 5, 3, "Rounds", "each with a new partition; most is found in the first"),
     "partition": Range(2, 1_000_000, 500, "Partition", "nodes that are solved together"),
     "max_moves": Range(0, 10_000_000, None, "Most moves", "empty: no limit"),
 }

@@ -14,7 +14,7 @@ class RequestSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(min_length=1, max_length=253), default=list, max_length=200
     )
     depth = serializers.IntegerField(min_value=RANGES["depth"].low, max_value=RANGES["depth"].high, default=3)
-    rounds = serializers.IntegerField(min_value=RANGES["rounds"].low, max_value=RANGES["rounds"].high, default=5)
+    rounds = serializers.IntegerField(min_value=RANGES["rounds"].low, max_value=RANGES["rounds"].high, default=3)
     partition = serializers.IntegerField(
         min_value=RANGES["partition"].low, max_value=RANGES["partition"].high, default=500
     )

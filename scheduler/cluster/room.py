@@ -60,8 +60,15 @@ def faults(
     snapshot: Snapshot, node: int, residents: Sequence[int], arrivals: Sequence[int], leaving: Collection[int] = ()
 ) -> Iterator[Block]:
     """Everything that forbids ``arrivals`` together on ``node`` beside all ``residents``."""
+    yield from _capacity(snapshot, node, [*residents, *arrivals], arrivals)
+    yield from company_faults(snapshot, residents, arrivals, leaving)
+
+
+def company_faults(
+    snapshot: Snapshot, residents: Sequence[int], arrivals: Sequence[int], leaving: Collection[int] = ()
+) -> Iterator[Block]:
+    """What forbids the arrivals however large the node is: ports and (anti-)affinity."""
     everybody = [*residents, *arrivals]
-    yield from _capacity(snapshot, node, everybody, arrivals)
     yield from _ports(snapshot, residents, arrivals)
     refused = tuple(p for p in arrivals if refuses(snapshot, p, (q for q in everybody if q != p)))
     if refused:

@@ -51,7 +51,9 @@ def compile_arena(snapshot: Snapshot, scope: Bools) -> Compiled:
         shares=np.zeros(int(snapshot.pod_live.sum()) + 1, np.int64),
         log=np.zeros((int((pod[:, c.P_FIXED] == 0).sum()) + _fullest(snapshot) + 1, c.LOG_COLUMNS), np.int64),
         work=np.zeros(c.WORK_COLUMNS, np.int64),
+        stuck=np.full((2, _group(pod), 2), c.ENDLESS, np.int64),
     )
+    arena.work[c.W_OPENED] = NONE
     _book_all(arena, snapshot)
     counted = snapshot.node_usable & (snapshot.node_allocatable > 0)
     empty = counted & (node[:, c.N_WORK] == 0)
@@ -107,6 +109,16 @@ def _reduce_borrowers(snapshot: Snapshot, table: Longs) -> None:
             gpus = min(rest[1], int(table[p, c.P_GPUS]))
             rest[1] -= gpus
             table[p, c.P_GPUS] -= gpus
+
+
+def _group(pod: Longs) -> int:
+    """Number the groups of pods; returns how many there are."""
+    code = np.zeros(len(pod), np.int64)
+    for column in (c.P_CLASS, c.P_GPUS, c.P_MILLI, c.P_DEVICE_MEMORY):
+        _, value = np.unique(pod[:, column], return_inverse=True)
+        _, code = np.unique(code * (int(value.max(initial=0)) + 1) + value, return_inverse=True)
+    pod[:, c.P_GROUP] = code
+    return int(code.max(initial=-1)) + 1
 
 
 def _node_table(snapshot: Snapshot, pod: Longs) -> Longs:

@@ -49,7 +49,8 @@ P_STEADY = 15  # 1: neither arrives nor leaves in the wave at hand
 P_AGENT = 16
 P_IDENTITY = 17  # order of the pods by name; a second copy has that of the first
 P_DEVICE_MEMORY = 18  # asked for on each device
-POD_COLUMNS = 21
+P_GROUP = 21  # equal for pods of one class that ask for the same GPUs: row of what is known to find no room
+POD_COLUMNS = 22
 
 LENT = 100  # borrowers beside their lender: they may move, but the node stays, and their room is the lender's
 
@@ -65,7 +66,13 @@ LOG_COLUMNS = 6
 
 # Counters of a search.
 W_MOVES, W_CHECKS, W_CHAINS, W_LIMIT = range(4)
-WORK_COLUMNS = 4
+W_OPENED = 4  # an empty node that is opened on trial, NONE without one
+WORK_COLUMNS = 5
+
+# What found no room in the pass at hand, directly or by making room: the least CPU and memory asked for.
+DIRECTLY, BY_CHAINS = 0, 1
+S_CPU, S_MEMORY = 0, 1
+ENDLESS = 1 << 62
 
 # Reasons, by their position among all that are counted.
 COUNTED_REASONS = TARGET_REASONS + PLAN_REASONS
@@ -92,3 +99,4 @@ class Arena(NamedTuple):
     shares: Longs  # scratch: pods that share devices
     log: Longs  # [moves, LOG_COLUMNS]
     work: Longs  # [WORK_COLUMNS]
+    stuck: Longs  # [2, groups, 2] what found no room, ENDLESS where nothing is known

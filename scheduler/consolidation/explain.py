@@ -12,17 +12,19 @@ import numpy as np
 
 from scheduler.cluster.feasibility import Eligibility
 from scheduler.cluster.reasons import IMMOVABLE
-from scheduler.cluster.snapshot import Bools, Bytes, Longs, Snapshot
+from scheduler.cluster.snapshot import Bytes, Longs, Snapshot
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import Compiled, settle_all
-from scheduler.consolidation.candidates import CPU_RANGE
-from scheduler.consolidation.columns import COUNTED_REASONS, LENT, NONE
+from scheduler.consolidation.columns import COUNTED_REASONS, LENT, NONE, Arena
 from scheduler.consolidation.params import Params
-from scheduler.consolidation.probe import BLOCK, PLACES, Findings, Question, ask_all
+from scheduler.consolidation.probe import ask_all
+from scheduler.consolidation.shelves import fill_shelves
+from scheduler.consolidation.shortage import Findings, Question
 from scheduler.plan.plan import Blocker, Kept
 
-TALLIES = 100  # kinds of pods whose reasons are counted: each takes a look at every node
+LOOKS = 1_000_000  # at nodes, to count reasons of pods that are not plain
 ASKED = [c.P_CPU, c.P_GPUS]
+APART = [c.N_CLASS, c.N_CPU, c.N_MEMORY, c.N_SLOTS, c.N_GPUS, c.N_MILLI]
 UNITS = {
     "gpus": "gpus",
     "gpu_share": "gpu_milli",
@@ -36,24 +38,24 @@ def explain(snapshot: Snapshot, compiled: Compiled, params: Params, cut: bool) -
     """One entry per usable GPU node with pods other than agents, in the order of nodes.
 
     The tables stand as after the plan.  ``targets`` speaks of the first blocker that finds no room: of the other nodes
-    of the cluster, how many fail for which reason; it is said where all pods may move, and
-    for the first ``TALLIES`` kinds of pods.  ``cut``: the search was
-    stopped early.
+    of the cluster, how many fail for which reason.  It is empty where every blocker would find room, or may not move,
+    and None where nobody counted: for shares, company and topology that takes a look at every node for every kind of
+    pod, ``LOOKS`` in all, and nodes whose pods may all move come first.  ``cut``: the search was stopped early.
     """
     a = compiled.arena
     counted = snapshot.node_usable & (snapshot.node_allocatable > 0)
     nodes = np.flatnonzero(counted & (a.node[:, c.N_WORK] > 0))
-    out = _room_for_findings(a.pod, len(nodes))
     fixed = _fixed_pods(snapshot, a.pod)
-    # Where pods are locked, what others lack decides nothing: counting is left to the nodes that have room to win
-    wanted = np.array([n not in fixed for n in nodes.tolist()], np.bool_)
+    nodes = nodes[np.argsort([n in fixed for n in nodes.tolist()], kind="stable")]
+    out = _room_for_findings(a.pod, len(nodes))
     lent = np.flatnonzero(a.pod[:, c.P_FIXED] == LENT)
     beside_lender = a.pod[lent]
     _ask_in_full(snapshot, a.pod, lent)
-    ask_all(a, _question(snapshot, compiled, wanted), out, nodes)
+    ask_all(a, _question(snapshot, compiled), out, nodes)
     a.pod[np.ix_(lent, ASKED)] = beside_lender[:, ASKED]
     settle_all(a)
-    return tuple(_Reasons(snapshot, compiled, params, cut, nodes, out, fixed).rows())
+    found = _Reasons(snapshot, compiled, params, cut, nodes, out, fixed).rows()
+    return tuple(sorted(found, key=lambda kept: kept.node))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +94,9 @@ class _Reasons:
         counts = self.found.counts[f]
         return int(counts.argmax()) if counts.any() else COUNTED_REASONS.index("gpus")
 
-    def _targets(self, f: int) -> dict[str, int]:
+    def _targets(self, f: int) -> dict[str, int] | None:
         if not self.found.counted[self.found.same_as[f]]:
-            return {}
+            return None
         counts = self.found.counts[self.found.same_as[f]].copy()
         if self.found.own[f] != NONE:
             counts[self.found.own[f]] -= 1
@@ -130,7 +132,7 @@ def _room_for_findings(pod: Longs, nodes: int) -> Findings:
     )
 
 
-def _question(snapshot: Snapshot, compiled: Compiled, wanted: Bools) -> Question:
+def _question(snapshot: Snapshot, compiled: Compiled) -> Question:
     a = compiled.arena
     closed = np.full(len(a.node), NONE, np.int8)
     closed[~snapshot.node_ready] = COUNTED_REASONS.index("not_ready")
@@ -138,28 +140,40 @@ def _question(snapshot: Snapshot, compiled: Compiled, wanted: Bools) -> Question
     last = np.full(len(a.node), NONE, np.int8)
     last[(closed == NONE) & (a.node[:, c.N_OPEN] == 0)] = COUNTED_REASONS.index("emptied")
     last[compiled.empty_before & (a.node[:, c.N_OPEN] == 0)] = COUNTED_REASONS.index("empty")
-    takers = np.flatnonzero(a.node[:, c.N_OPEN] == 1)
-    ranked = takers[np.argsort(a.node[takers, c.N_MILLI] * CPU_RANGE + a.node[takers, c.N_CPU], kind="stable")]
     kind = _kinds(a.pod)
-    kinds = int(kind.max(initial=0)) + 1
-    known, looked, tally = np.full((3, kinds), NONE, np.int64)
-    places = np.zeros((kinds, PLACES), np.int64)
-    room = np.full((-(-len(ranked) // BLOCK) * BLOCK, 3), -1, np.int64)
-    room[: len(ranked)] = a.node[ranked][:, [c.N_MILLI, c.N_CPU, c.N_MEMORY]]
-    most = np.ascontiguousarray(room.reshape(-1, BLOCK, 3).max(axis=1))
-    tallies = np.array([TALLIES], np.int64)
-    return Question(
-        _ineligible(compiled.rules), closed, last, ranked, most, wanted, kind, known, places, looked, tally, tallies
-    )
+    rules = _ineligible(compiled.rules)
+    outside, apart, alike = _off_the_shelves(a, rules, closed, last)
+    known, tally = np.full((2, int(kind.max(initial=0)) + 1), NONE, np.int64)
+    looks = np.array([LOOKS], np.int64)
+    return Question(rules, closed, last, fill_shelves(a), outside, apart, alike, kind, known, tally, looks)
+
+
+def _off_the_shelves(a: Arena, ineligible: Bytes, closed: Bytes, last: Bytes) -> tuple[Longs, Longs, Longs]:
+    """``Question.outside``, ``apart`` and ``alike``."""
+    node, classes = a.node, ineligible.shape[1]
+    full = np.where(node[:, c.N_SLOTS] < 1, c.R_SLOTS, np.where(node[:, c.N_GPUS] < 0, c.R_GPUS, NONE))
+    reason = np.where(closed != NONE, closed, np.where(last != NONE, NONE, full))
+    outside = np.zeros((len(ineligible), len(COUNTED_REASONS)), np.int64)
+    everywhere = np.bincount(node[:, c.N_CLASS], minlength=classes)
+    for x in np.unique(ineligible[ineligible != NONE]).tolist():
+        outside[:, x] += (ineligible == x) @ everywhere
+    for x in np.unique(reason[reason != NONE]).tolist():
+        outside[:, x] += (ineligible == NONE) @ np.bincount(node[reason == x, c.N_CLASS], minlength=classes)
+    rows = np.flatnonzero(last != NONE)
+    own = np.where(node[rows, c.N_FLOATING] > 0, rows, NONE)
+    look = np.stack([*node[rows][:, APART].T, last[rows], own], 1)
+    _, first, alike = np.unique(look, axis=0, return_index=True, return_counts=True)
+    return outside, rows[first], alike.astype(np.int64)
 
 
 def _kinds(pod: Longs) -> Longs:
     """[p] Equal for pods that ask for the same of a node."""
-    asked = (c.P_CLASS, c.P_COMPANY, c.P_GPUS, c.P_MILLI, c.P_CPU, c.P_MEMORY, c.P_DEVICE_MEMORY)
-    code = np.zeros(len(pod), np.int64)
-    for column in (*asked, c.P_LEVEL, c.P_DOMAIN, c.P_LEVEL_2, c.P_DOMAIN_2):
-        _, value = np.unique(pod[:, column], return_inverse=True)
-        _, code = np.unique(code * (int(value.max(initial=0)) + 1) + value, return_inverse=True)
+    code = pod[:, c.P_GROUP].copy()
+    for column in (c.P_COMPANY, c.P_CPU, c.P_MEMORY, c.P_LEVEL, c.P_DOMAIN, c.P_LEVEL_2, c.P_DOMAIN_2):
+        low, high = int(pod[:, column].min(initial=0)), int(pod[:, column].max(initial=0))
+        if low < high:
+            _, value = np.unique(pod[:, column], return_inverse=True)
+            _, code = np.unique(code * (int(value.max(initial=0)) + 1) + value, return_inverse=True)
     return code.astype(np.int64)
 
 

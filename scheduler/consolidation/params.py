@@ -20,7 +20,7 @@ class Params:
     """Raises ``ParamError`` for the first field out of range."""
 
     depth: int = 3  # levels of pods that may make room for others; 0: none
-    rounds: int = 5  # at most; each with a new partition
+    rounds: int = 3  # at most; each with a new partition
     partition: int = 500  # nodes that are solved together
     max_moves: int | None = None
     seconds: float | None = None  # a safety net only: a plan that it cut says so

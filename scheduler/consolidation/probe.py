@@ -1,110 +1,67 @@
 # mypy: disable-error-code="no-any-return"
 # Elements of arrays have no type of their own for the checker; for the compiler they have.
-"""Why a node stays, as kernels: try to place each of its pods, and count what is amiss for those without room.
-
-The order of the reasons is that of ``reasons.TARGET_REASONS``.
-"""
+"""Why a node stays, as kernels: try to place each of its pods, and count what is amiss for those without room."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.cluster.records import WHOLE_GPU_MILLI
-from scheduler.cluster.snapshot import Bools, Bytes, Ints, Longs
+from scheduler.cluster.snapshot import Longs
 from scheduler.consolidation.candidates import larger
 from scheduler.consolidation.columns import (
+    DIRECTLY,
+    ENDLESS,
     L_TARGET,
     LENT,
     N_CLASS,
-    N_CPU,
-    N_DEVICES,
     N_FIRST,
-    N_FLOATING,
-    N_GPUS,
-    N_MEMORY,
-    N_MILLI,
     N_OPEN,
-    N_SLOTS,
     N_WORK,
     NONE,
     P_AGENT,
     P_CLASS,
     P_CPU,
+    P_DEVICE_MEMORY,
     P_FIXED,
     P_GPUS,
+    P_GROUP,
     P_MEMORY,
     P_MILLI,
     P_MOVED,
     P_NEXT,
+    P_NODE,
     P_TRAITS,
-    PORTS,
-    R_AFFINITY,
     R_CPU,
     R_GPUS,
     R_MEMORY,
-    R_PORT,
-    R_REFUSAL,
-    R_SHARE,
-    R_SLICES,
     R_SLOTS,
-    R_TOPOLOGY,
-    TRAIT_AFFINITY,
-    TRAIT_PORTS,
-    TRAIT_SLICES,
-    TRAIT_TOPOLOGY,
+    S_CPU,
+    S_MEMORY,
     W_MOVES,
     Arena,
 )
-from scheduler.consolidation.kernel import edition, entry, kernel, pasted
+from scheduler.consolidation.kernel import edition, entry, pasted
 from scheduler.consolidation.moves import move, undo
 from scheduler.consolidation.room import (
-    at_home,
-    clashes,
-    devices_fit,
     fits,
-    lay_out,
-    near_wanted,
-    share_entry,
-    slices_fit,
-    usable,
 )
+from scheduler.consolidation.shelves import (
+    SHELVES,
+    STOCK_CPU,
+    STOCK_GPUS,
+    STOCK_SHELF,
+    STOCK_SLOTS,
+    enough_cpu,
+    first_with_room,
+    lowest_shelf,
+    order_of,
+)
+from scheduler.consolidation.shortage import Findings, Question, why_not
 
 RANK = 1 << 50  # of a kind of shortage; amounts stay below it
 FAR = 1 << 60
-BLOCK = 64
-PLACES = 16  # nodes noted for each kind of pod
-GLANCES = 64  # nodes looked at for the nearest shortage where no counts are asked for
-
-
-class Question(NamedTuple):
-    """Axes: n node, p pod, q pod class, r node class, s kind of pod, f finding, x counted reason."""
-
-    ineligible: Bytes  # [q, r] position of the first rule of eligibility that fails, NONE
-    closed: Bytes  # [n] position of the reason why nothing may arrive, NONE
-    closed_last: Bytes  # [n] the same where it holds only for pods that would fit
-    ranked: Longs  # nodes that may receive, fullest first
-    most: Longs  # [blocks of BLOCK in ranked, 3] the most free GPU milli, CPU and memory of a node
-    counts_wanted: Bools  # [nodes asked about]
-    kind: Longs  # [p] pods of one kind ask for the same
-    known: Longs  # [s] finding of a pod of this kind on the cluster as it stands, NONE
-    places: Longs  # [s, PLACES] the first nodes of ``ranked`` that may take a pod of this kind, by position
-    looked: Longs  # [s] how many of them are found, NONE: not looked yet
-    tally: Longs  # [s] a finding of this kind that holds counts, NONE
-    tallies: Longs  # [1] how many more kinds are counted
-
-
-class Findings(NamedTuple):
-    """One row per pod that finds no room."""
-
-    pod: Longs  # [f]
-    same_as: Longs  # [f] the finding that holds the counts
-    reason: Longs  # [f] of the nearest node, NONE where no amount is missing
-    missing: Longs  # [f] in the reason's own unit
-    counts: Ints  # [f, x] nodes by reason, the pod's own node among them
-    own: Longs  # [f] the reason of the pod's own node, NONE without one
-    counted: Longs  # [f] 1 where the counts are filled
-    first: Longs  # [nodes asked about + 1] first finding of each
+GLANCES = 16  # nodes with enough CPU, and as many with too little, looked at on each shelf for the nearest shortage
 
 
 @pasted
@@ -132,74 +89,6 @@ def candidates_of(a: Arena, t: int) -> Longs:
 
 
 @pasted
-def devices_missing(a: Arena, p: int, t: int) -> int:
-    """Whole GPUs, or milli of a share, that the node lacks for the pod."""
-    asked, milli = a.pod[p, P_GPUS] * a.pod[p, P_MILLI], a.pod[p, P_MILLI]
-    lacking = max(0, asked - a.node[t, N_MILLI])
-    if milli == WHOLE_GPU_MILLI:
-        if a.node[t, N_FLOATING] > 0 and a.node[t, N_GPUS] >= 0:
-            return max(1, a.pod[p, P_GPUS] - a.node[t, N_GPUS])
-        return max(1, -(-lacking // WHOLE_GPU_MILLI))
-    if lacking == 0 and lay_out(a, t, NONE) >= 0:
-        best = 0
-        for device in range(a.node[t, N_DEVICES]):
-            if usable(a, t, device):
-                best = max(best, a.rest[device])
-        lacking = milli - best
-    return max(1, lacking)
-
-
-@pasted
-def unfit(a: Arena, p: int, t: int, amounts: bool) -> tuple[int, int]:
-    """The first reason why the pod does not fit beside all that stands on an eligible node, and what is missing."""
-    traits = a.pod[p, P_TRAITS]
-    if traits & TRAIT_TOPOLOGY and not at_home(a, p, t):
-        return R_TOPOLOGY, 0
-    if a.node[t, N_SLOTS] < 1:
-        return R_SLOTS, 1 - a.node[t, N_SLOTS]
-    if not devices_fit(a, p, t):
-        whole = a.pod[p, P_GPUS] == 0 or a.pod[p, P_MILLI] == WHOLE_GPU_MILLI
-        return (R_GPUS if whole else R_SHARE), (devices_missing(a, p, t) if amounts else 0)
-    if traits & TRAIT_SLICES and not slices_fit(a, p, t):
-        return R_SLICES, 0
-    if a.node[t, N_CPU] < a.pod[p, P_CPU]:
-        return R_CPU, a.pod[p, P_CPU] - a.node[t, N_CPU]
-    if a.node[t, N_MEMORY] < a.pod[p, P_MEMORY]:
-        return R_MEMORY, a.pod[p, P_MEMORY] - a.node[t, N_MEMORY]
-    if traits & TRAIT_AFFINITY and not near_wanted(a, p, t):
-        return R_AFFINITY, 0
-    return NONE, 0
-
-
-@pasted
-def crowded(a: Arena, p: int, t: int) -> int:
-    """The reason why a resident and the pod cannot stand together, NONE where all can."""
-    refused, r = NONE, a.node[t, N_FIRST]
-    while r != NONE:
-        if a.pod[p, P_TRAITS] & a.pod[r, P_TRAITS] and clashes(a, p, r):
-            if a.pod[p, P_TRAITS] & a.pod[r, P_TRAITS] & TRAIT_PORTS and share_entry(a, PORTS, p, PORTS, r):
-                return R_PORT
-            refused = R_REFUSAL
-        r = a.pod[r, P_NEXT]
-    return refused
-
-
-@kernel
-def why_not(a: Arena, q: Question, p: int, t: int, amounts: bool) -> tuple[int, int]:
-    """Position of the reason why node ``t`` is no target of pod ``p``, NONE if it is one, and what is missing."""
-    reason = q.ineligible[a.pod[p, P_CLASS], a.node[t, N_CLASS]]
-    if reason != NONE:
-        return reason, 0
-    if q.closed[t] != NONE:
-        return q.closed[t], 0
-    found, missing = unfit(a, p, t, amounts)
-    if found in (NONE, R_AFFINITY):
-        company = crowded(a, p, t)
-        found = company if company != NONE else found
-    return (q.closed_last[t] if found == NONE else found), missing
-
-
-@pasted
 def nearness(reason: int, missing: int) -> int:
     """Smaller is nearer: short of memory, then of CPU, then of GPUs, then of pods; FAR without an amount."""
     if missing == 0:
@@ -212,8 +101,53 @@ def nearness(reason: int, missing: int) -> int:
 
 
 @pasted
+def plain(a: Arena, q: Question, p: int) -> bool:
+    """Whether the shelves alone say where GPUs or CPU are too few for the pod."""
+    whole = a.pod[p, P_MILLI] == WHOLE_GPU_MILLI and a.pod[p, P_DEVICE_MEMORY] == 0 and a.pod[p, P_GPUS] < SHELVES - 1
+    return a.pod[p, P_TRAITS] == 0 and q.shelves.exact[0] == 1 and (whole or a.pod[p, P_GPUS] == 0)
+
+
+@pasted
+def count_by_shelves(a: Arena, q: Question, out: Findings, p: int, row: int) -> None:
+    """Count the reasons of all nodes for a plain pod: only those with GPUs and CPU enough are looked at."""
+    s, order, need = q.shelves, order_of(a, p), lowest_shelf(a, p)
+    line = s.row[a.pod[p, P_CLASS]]
+    out.counted[row] = 1
+    for x in range(out.counts.shape[1]):
+        out.counts[row, x] += q.outside[a.pod[p, P_CLASS], x]
+    for i in range(len(q.apart)):
+        reason = why_not(a, q, p, q.apart[i], False)[0]
+        if reason != NONE:
+            out.counts[row, reason] += q.alike[i]
+    for b in range(SHELVES):
+        first, last = s.start[order, line, b], s.start[order, line, b + 1]
+        if b < need:
+            out.counts[row, R_GPUS] += last - first
+            continue
+        middle = enough_cpu(s, order, first, last, a.pod[p, P_CPU])
+        out.counts[row, R_CPU] += middle - first
+        for i in range(middle, last):
+            reason = why_not(a, q, p, s.node[order, i], False)[0]
+            if reason != NONE:
+                out.counts[row, reason] += 1
+
+
+@pasted
+def own_reason(a: Arena, q: Question, p: int, node: int) -> int:
+    """In what word the counts hold the pod's own node, NONE where they do not."""
+    reason, stock = q.ineligible[a.pod[p, P_CLASS], a.node[node, N_CLASS]], q.shelves.stock[node]
+    if reason != NONE or not plain(a, q, p):
+        return why_not(a, q, p, node, False)[0]
+    if stock[STOCK_SLOTS] < 1:
+        return R_SLOTS
+    if stock[STOCK_GPUS] < 0 or (a.pod[p, P_GPUS] > 0 and stock[STOCK_SHELF] < a.pod[p, P_GPUS]):
+        return R_GPUS
+    return R_CPU if stock[STOCK_CPU] < a.pod[p, P_CPU] else why_not(a, q, p, node, False)[0]
+
+
+@pasted
 def count_reasons(a: Arena, q: Question, out: Findings, p: int, row: int) -> None:
-    """Count the reasons of all nodes."""
+    """Count the reasons of all nodes by a look at each."""
     out.counted[row] = 1
     for t in range(len(a.node)):
         reason = why_not(a, q, p, t, False)[0]
@@ -222,104 +156,105 @@ def count_reasons(a: Arena, q: Question, out: Findings, p: int, row: int) -> Non
 
 
 @pasted
-def glance(a: Arena, q: Question, out: Findings, p: int, row: int) -> None:
-    """The nearest shortage among the emptiest nodes that may receive."""
-    nearest = FAR + 1
-    out.reason[row], out.missing[row] = NONE, 0
-    for i in range(len(q.ranked) - 1, max(-1, len(q.ranked) - 1 - GLANCES), -1):
-        t = q.ranked[i]
-        reason, missing = why_not(a, q, p, t, True) if a.node[t, N_OPEN] == 1 else (NONE, 0)
-        near = nearness(reason, missing)
-        if reason != NONE and near < nearest:
-            nearest = near
-            out.reason[row], out.missing[row] = reason, missing
-
-
-@pasted
-def touched_since(a: Arena, mark: int, t: int) -> bool:
-    """Whether a move from row ``mark`` of the log on came to the node."""
-    found = False
-    for row in range(mark, a.work[W_MOVES]):
-        found = found or a.log[row, L_TARGET] == t
-    return found
-
-
-@pasted
-def look_for_places(a: Arena, q: Question, p: int, node: int, mark: int) -> None:
-    """Note the first places that may take pods of this kind once the trial of ``node`` is taken back."""
-    kind, asked, count, i = q.kind[p], a.pod[p, P_GPUS] * a.pod[p, P_MILLI], 0, 0
-    while i < len(q.ranked) and count < PLACES:
-        most = q.most[i // BLOCK]
-        if i % BLOCK == 0 and (most[0] < asked or most[1] < a.pod[p, P_CPU] or most[2] < a.pod[p, P_MEMORY]):
-            i += BLOCK
-            continue
-        t = q.ranked[i]
-        if t == node or fits(a, p, t) or touched_since(a, mark, t):
-            q.places[kind, count] = i
-            count += 1
-        i += 1
-    q.looked[kind] = count
-
-
-@pasted
-def first_fit(a: Arena, q: Question, p: int, node: int, mark: int) -> int:
-    """The fullest node that takes the pod.
-
-    A trial only takes room from other nodes, so what cannot take pods of this kind without it is passed over; what
-    affinity wants may come along, though.
-    """
-    kind, rest = q.kind[p], 0
-    if a.pod[p, P_TRAITS] & TRAIT_AFFINITY == 0:
-        if q.looked[kind] == NONE:
-            look_for_places(a, q, p, node, mark)
-        for i in range(q.looked[kind]):
-            t = q.ranked[q.places[kind, i]]
-            if a.node[t, N_OPEN] == 1 and fits(a, p, t):
-                return t
-        rest = q.places[kind, PLACES - 1] + 1 if q.looked[kind] == PLACES else len(q.ranked)
-    for i in range(rest, len(q.ranked)):
-        t = q.ranked[i]
-        if a.node[t, N_OPEN] == 1 and fits(a, p, t):
-            return t
-    return NONE
-
-
-@pasted
-def record(a: Arena, q: Question, out: Findings, p: int, node: int, wanted: bool, row: int, clean: bool) -> None:
-    """Write the finding for a pod without room; ``clean``: it would have none either if the trial had not begun."""
-    kind = q.kind[p]
-    known = q.known[kind]
-    out.pod[row], out.own[row], out.same_as[row] = p, why_not(a, q, p, node, False)[0], row
-    if known != NONE and (out.counted[known] == 1 or not wanted):
-        out.same_as[row], out.reason[row], out.missing[row] = known, out.reason[known], out.missing[known]
-        return
-    glance(a, q, out, p, row)
-    if wanted and q.tally[kind] == NONE and q.tallies[0] > 0:
+def count(a: Arena, q: Question, out: Findings, p: int, row: int) -> None:
+    """Count the reasons if that is still affordable."""
+    if plain(a, q, p):
+        count_by_shelves(a, q, out, p, row)
+    elif q.looks[0] >= len(a.node):
         count_reasons(a, q, out, p, row)
-        q.tally[kind] = row
-        q.tallies[0] -= 1
-    elif wanted and q.tally[kind] != NONE:
+        q.looks[0] -= len(a.node)
+    if out.counted[row] == 1:
+        q.tally[q.kind[p]] = row
+
+
+@pasted
+def consider(a: Arena, q: Question, out: Findings, p: int, t: int, row: int) -> int:
+    """Note the shortage of the node if it is nearer than those before; returns the reason."""
+    if a.node[t, N_OPEN] == 0:
+        return NONE
+    reason, missing = why_not(a, q, p, t, True)
+    best = FAR + 1 if out.reason[row] == NONE else nearness(out.reason[row], out.missing[row])
+    if reason != NONE and nearness(reason, missing) < best:
+        out.reason[row], out.missing[row] = reason, missing
+    return reason
+
+
+@pasted
+def glance(a: Arena, q: Question, out: Findings, p: int, row: int) -> None:
+    """The nearest shortage: of the nodes with GPUs enough those with nearly the CPU, else those with most GPUs."""
+    s, order, need = q.shelves, order_of(a, p), lowest_shelf(a, p)
+    line = s.row[a.pod[p, P_CLASS]]
+    out.reason[row], out.missing[row] = NONE, 0
+    for turn in range(SHELVES):
+        b = turn + need if turn + need < SHELVES else SHELVES - 1 - turn
+        first, last = s.start[order, line, b], s.start[order, line, b + 1]
+        if b < need and out.missing[row] > 0:
+            break
+        middle = enough_cpu(s, order, first, last, a.pod[p, P_CPU])
+        for i in range(middle, min(last, middle + GLANCES)):
+            consider(a, q, out, p, s.node[order, i], row)
+        for i in range(middle - 1, max(first - 1, middle - 1 - GLANCES), -1):
+            if consider(a, q, out, p, s.node[order, i], row) == R_CPU:
+                break
+
+
+@pasted
+def stuck(a: Arena, q: Question, p: int) -> bool:
+    """Whether a pod that asks for no more found no room on the cluster as it stands; trials only take room."""
+    row = a.stuck[DIRECTLY, a.pod[p, P_GROUP]]
+    return q.known[q.kind[p]] != NONE or (a.pod[p, P_CPU] >= row[S_CPU] and a.pod[p, P_MEMORY] >= row[S_MEMORY])
+
+
+@pasted
+def note_stuck(a: Arena, q: Question, out: Findings, mark: int, end: int, finding: int) -> None:
+    """Remember a pod that has no room either now that the trial is taken back, rows ``mark`` to ``end`` of the log."""
+    p = out.pod[finding]
+    room = fits(a, p, a.pod[p, P_NODE])
+    for i in range(mark, end):
+        room = room or fits(a, p, a.log[i, L_TARGET])
+    if room:
+        return
+    q.known[q.kind[p]] = finding
+    row = a.stuck[DIRECTLY, a.pod[p, P_GROUP]]
+    if a.pod[p, P_TRAITS] == 0 and a.pod[p, P_CPU] <= row[S_CPU] and a.pod[p, P_MEMORY] <= row[S_MEMORY]:
+        row[S_CPU], row[S_MEMORY] = a.pod[p, P_CPU], a.pod[p, P_MEMORY]
+
+
+@pasted
+def record(a: Arena, q: Question, out: Findings, p: int, node: int, row: int, wanted: bool) -> None:
+    """Write the finding for a pod without room; ``wanted``: with counts."""
+    kind = q.kind[p]
+    out.pod[row], out.own[row], out.same_as[row] = p, own_reason(a, q, p, node), row
+    if q.known[kind] != NONE:
+        known = q.known[kind]
+        out.reason[row], out.missing[row] = out.reason[known], out.missing[known]
+    else:
+        glance(a, q, out, p, row)
+    if wanted and q.tally[kind] == NONE:
+        count(a, q, out, p, row)
+    if q.tally[kind] != NONE:
         # No node took a pod of this kind then either; only those that a trial touched may say it in another word
         out.same_as[row] = q.tally[kind]
-    if clean and not fits(a, p, node):
-        q.known[kind] = out.same_as[row]
 
 
 @pasted
-def ask(a: Arena, q: Question, out: Findings, node: int, counts_wanted: bool, row: int) -> int:
+def ask(a: Arena, q: Question, out: Findings, node: int, row: int) -> int:
     """Try to empty one node, largest pod first; writes a finding per pod without room, returns the next free row."""
     mark, first, was_open = a.work[W_MOVES], row, a.node[node, N_OPEN]
     a.node[node, N_OPEN] = 0
     for p in candidates_of(a, node):
-        t = NONE if q.known[q.kind[p]] != NONE else first_fit(a, q, p, node, mark)
+        t = NONE if stuck(a, q, p) else first_with_room(a, q.shelves, p)
         if t == NONE:
-            clean = a.work[W_MOVES] == mark or q.looked[q.kind[p]] == 0
-            record(a, q, out, p, node, counts_wanted and row == first, row, clean)
+            record(a, q, out, p, node, row, row == first)
             row += 1
         else:
             move(a, p, t, 0, NONE)
+    end = a.work[W_MOVES]
     undo(a, mark)
     a.node[node, N_OPEN] = was_open
+    for finding in range(first, row):
+        if not stuck(a, q, out.pod[finding]):
+            note_stuck(a, q, out, mark, end, finding)
     return row
 
 
@@ -328,14 +263,15 @@ def _ask_entry(stamp: int) -> Callable[[Arena, Question, Findings, Longs], int]:
     def ask_all(a: Arena, q: Question, out: Findings, nodes: Longs) -> int:
         """Ask why each of the nodes stays; returns the number of findings.  The tables are left as they were."""
         row = 0
+        a.stuck[:] = ENDLESS
         for i in range(len(nodes)):
             if stamp >= 0:
                 out.first[i] = row
-                row = ask(a, q, out, nodes[i], q.counts_wanted[i], row)
+                row = ask(a, q, out, nodes[i], row)
         out.first[len(nodes)] = row
         return row
 
     return ask_all
 
 
-ask_all = _ask_entry(edition("room", "moves", "candidates", "probe"))
+ask_all = _ask_entry(edition("room", "moves", "candidates", "shelves", "shortage", "probe"))

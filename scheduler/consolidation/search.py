@@ -1,3 +1,5 @@
+# mypy: disable-error-code="no-any-return"
+# Elements of arrays have no type of their own for the checker; for the compiler they have.
 """Ejection chains: empty a node by moving its pods, and the pods that stand in their way, to other nodes.
 
 All pods of the drained node find a place, or nothing of that node moves.  While room is made on a node it is closed,
@@ -11,6 +13,9 @@ import numpy as np
 from scheduler.cluster.snapshot import Longs
 from scheduler.consolidation.candidates import TARGETS, best_target, fits_without, leavers, next_leaver, promising
 from scheduler.consolidation.columns import (
+    BY_CHAINS,
+    DIRECTLY,
+    ENDLESS,
     L_CHAIN,
     L_TARGET,
     N_DRAINABLE,
@@ -18,10 +23,18 @@ from scheduler.consolidation.columns import (
     N_PINNED,
     N_WORK,
     NONE,
+    P_CPU,
+    P_GROUP,
+    P_MEMORY,
+    P_NODE,
+    P_TRAITS,
+    S_CPU,
+    S_MEMORY,
     W_CHAINS,
     W_CHECKS,
     W_LIMIT,
     W_MOVES,
+    W_OPENED,
     Arena,
 )
 from scheduler.consolidation.kernel import edition, entry, kernel, pasted
@@ -44,6 +57,22 @@ def eject_directly(a: Arena, p: int, members: Longs, depth: int, parent: int) ->
         return False
     move(a, p, t, depth, parent)
     return True
+
+
+@pasted
+def known_stuck(a: Arena, p: int, how: int) -> bool:
+    """Whether the pod asks for no less than one that found no room in this pass: room only shrinks while it lasts."""
+    row = a.stuck[how, a.pod[p, P_GROUP]]
+    return a.pod[p, P_CPU] >= row[S_CPU] and a.pod[p, P_MEMORY] >= row[S_MEMORY]
+
+
+@pasted
+def note_stuck(a: Arena, p: int, how: int) -> None:
+    """Remember that the pod found no room, if that says something of others: its own node was closed to it alone."""
+    row = a.stuck[how, a.pod[p, P_GROUP]]
+    less = a.pod[p, P_CPU] <= row[S_CPU] and a.pod[p, P_MEMORY] <= row[S_MEMORY]
+    if less and a.pod[p, P_TRAITS] == 0 and a.work[W_OPENED] == NONE and not fits(a, p, a.pod[p, P_NODE]):
+        row[S_CPU], row[S_MEMORY] = a.pod[p, P_CPU], a.pod[p, P_MEMORY]
 
 
 @pasted
@@ -121,7 +150,7 @@ def make_room(a: Arena, pod: int, members: Longs, levels: int) -> bool:
         q = take_pod(a, frame)
         if q == NONE:
             continue
-        if eject_directly(a, q, members, depth + 1, frame[F_POD]):
+        if not known_stuck(a, q, DIRECTLY) and eject_directly(a, q, members, depth + 1, frame[F_POD]):
             depth = climb(a, stack, depth)
         elif depth + 1 < levels and a.work[W_CHECKS] > 0:
             depth += 1
@@ -130,11 +159,27 @@ def make_room(a: Arena, pod: int, members: Longs, levels: int) -> bool:
 
 
 @pasted
-def eject(a: Arena, p: int, members: Longs, levels: int) -> bool:
-    """Move a pod off the drained node, with at most ``levels`` levels of pods that make room for others."""
-    if eject_directly(a, p, members, 0, NONE):
+def eject(a: Arena, p: int, members: Longs, levels: int, clean: bool) -> bool:
+    """Move a pod off the drained node, with at most ``levels`` levels of pods that make room for others.
+
+    ``clean``: nothing has moved off this node yet, so a failure holds for others too.
+    """
+    if known_stuck(a, p, DIRECTLY):
+        opened = a.work[W_OPENED]
+        if opened != NONE and fits(a, p, opened):
+            move(a, p, opened, 0, NONE)
+            return True
+    elif eject_directly(a, p, members, 0, NONE):
         return True
-    return levels > 0 and a.work[W_CHECKS] > 0 and make_room(a, p, members, levels)
+    elif clean:
+        note_stuck(a, p, DIRECTLY)
+    if levels == 0 or a.work[W_CHECKS] <= 0 or known_stuck(a, p, BY_CHAINS):
+        return False
+    if make_room(a, p, members, levels):
+        return True
+    if clean:
+        note_stuck(a, p, BY_CHAINS)
+    return False
 
 
 @kernel
@@ -146,7 +191,8 @@ def drain(a: Arena, node: int, members: Longs, levels: int, checks: int) -> bool
     a.node[node, N_OPEN] = 0
     a.work[W_CHECKS] = checks
     for p in leavers(a, node):
-        if not eject(a, p, members, levels) or a.work[W_MOVES] > a.work[W_LIMIT]:
+        clean = a.work[W_MOVES] == mark
+        if not eject(a, p, members, levels, clean) or a.work[W_MOVES] > a.work[W_LIMIT]:
             undo(a, mark)
             a.node[node, N_OPEN] = was_open
             return False
@@ -169,12 +215,13 @@ def open_one(a: Arena, empty: int, order: Longs, members: Longs, levels: int, ch
     """Let an empty node receive if that empties more than one other; returns the net gain."""
     mark, chains = a.work[W_MOVES], a.work[W_CHAINS]
     drained = np.empty(len(order), np.int64)
-    a.node[empty, N_OPEN] = 1
+    a.node[empty, N_OPEN], a.work[W_OPENED] = 1, empty
     gain = 0
     for node in order:
         if drain(a, node, members, levels, checks):
             drained[gain] = node
             gain += 1
+    a.work[W_OPENED] = NONE
     if gain > 1 and chains_to(a, mark, empty) == gain:
         return gain - 1
     undo(a, mark)
@@ -194,6 +241,7 @@ def _drain_entry(stamp: int) -> Callable[[Arena, Longs, Longs, Longs, int, int],
         net number of emptied nodes.
         """
         gain = 0
+        a.stuck[:] = ENDLESS
         for node in order:
             gain += drain(a, node, members, levels, checks) and stamp >= 0
         for empty in empties:

@@ -30,7 +30,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     reason: str
     blockers: tuple[Blocker, ...]
-    targets: dict[str, int]  # reason -> number of nodes that were no target for it
+    targets: dict[str, int] | None  # reason -> number of nodes that were no target for it; None: nobody counted
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,8 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from scheduler.cluster.room import Block, faults, pods_by_node
-from scheduler.cluster.snapshot import Ints, Snapshot
+from scheduler.cluster.room import Block, company_faults, faults, pods_by_node
+from scheduler.cluster.snapshot import Bools, Ints, Snapshot
+from scheduler.plan.ease import has_company, holds_plainly
 
 
 @dataclass(slots=True)
@@ -15,6 +16,7 @@ class Standing:
     snapshot: Snapshot
     order: Ints
     starts: Ints
+    social: Bools  # [p] pods with ports, affinity or anti-affinity
     changed: dict[int, dict[int, None]] = field(default_factory=dict)  # node -> its pods, as an ordered set
 
     def on(self, node: int) -> dict[int, None]:
@@ -29,9 +31,16 @@ class Standing:
         for pod, target in moves:
             arrivals[target].append(pod)
         leaving = {pod for pods in arrivals.values() for pod in pods}
+        residents = {target: [p for p in self.on(target) if p not in pods] for target, pods in arrivals.items()}
+        plain = holds_plainly(self.snapshot, {target: [*residents[target], *arrivals[target]] for target in arrivals})
         for target, pods in arrivals.items():
-            residents = [p for p in self.on(target) if p not in pods]
-            for block in faults(self.snapshot, target, residents, pods, leaving):
+            if target not in plain:
+                found = faults(self.snapshot, target, residents[target], pods, leaving)
+            elif self.social[[*residents[target], *pods]].any():
+                found = company_faults(self.snapshot, residents[target], pods, leaving)
+            else:
+                continue
+            for block in found:
                 yield target, block
 
     def end(self, moves: Iterable[tuple[int, int, int]]) -> None:
@@ -43,4 +52,4 @@ class Standing:
 
 def standing(snapshot: Snapshot) -> Standing:
     order, starts = pods_by_node(snapshot)
-    return Standing(snapshot, order, starts)
+    return Standing(snapshot, order, starts, has_company(snapshot))

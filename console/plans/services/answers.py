@@ -137,7 +137,7 @@ def store_rows(plan: Plan, answer: core.Plan, snapshot: Snapshot) -> None:
                 node=kept.node,
                 reason=kept.reason,
                 blockers=[_blocker(blocker) for blocker in kept.blockers],
-                targets=kept.targets,
+                targets=kept.targets or {},
             )
             for position, kept in enumerate(answer.kept)
         ],
