@@ -66,6 +66,7 @@ class _Follower:
     def __init__(self, kind: Kind, reflector: Reflector) -> None:
         self.kind, self.reflector = kind, reflector
         self.bad: set[Any] = set()
+        self.opened = 0  # watches
 
 
 class ClusterFeed:
@@ -152,7 +153,7 @@ class ClusterFeed:
         )
 
     def _health(self, follower: _Follower, now: float) -> KindHealth:
-        return of_kind(follower.kind.name, follower.reflector, len(follower.bad), now)
+        return of_kind(follower.kind.name, follower.reflector, len(follower.bad), follower.opened, now)
 
     def _check(self, follower: _Follower, now: float) -> None:
         name, reflector = follower.kind.name, follower.reflector
@@ -213,6 +214,7 @@ class ClusterFeed:
         try:
             with self._api.watch(follower.kind, wire) as stream:
                 self._step(follower, Opened())
+                follower.opened += 1
                 for lines in stream:
                     inputs = [input_of(follower.kind, line) for line in lines]
                     todo = self._take(follower, inputs)

@@ -23,6 +23,7 @@ class KindHealth:
     lag_s: float | None
     lists: int
     relists: int
+    reopenings: int  # of the watch; each lasts some minutes even where all is well
     errors: dict[str, int]
     reason: str
     suspicion: str  # why the state is held, "" when it is not
@@ -42,7 +43,7 @@ class Health:
     kinds: tuple[KindHealth, ...]
 
 
-def of_kind(kind: str, reflector: Reflector, bad: int, now: float) -> KindHealth:
+def of_kind(kind: str, reflector: Reflector, bad: int, opened: int, now: float) -> KindHealth:
     """``now`` on the clock of the reflector's steps."""
     doubt = reflector.suspicion
     return KindHealth(
@@ -56,6 +57,7 @@ def of_kind(kind: str, reflector: Reflector, bad: int, now: float) -> KindHealth
         lag_s=_age(reflector.fresh_at, now),
         lists=reflector.lists,
         relists=max(reflector.lists - 1, 0),
+        reopenings=max(opened - 1, 0),
         errors=dict(sorted(reflector.errors.items())),
         reason=reflector.reason,
         suspicion=f"{doubt.what.value}: {doubt.detail}" if doubt is not None else "",
