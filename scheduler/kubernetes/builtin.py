@@ -49,6 +49,8 @@ class Resources(Wire, frozen=True, kw_only=True):
 
 class ContainerPort(Wire, frozen=True, kw_only=True):
     host_port: int = 0
+    protocol: str = "TCP"
+    host_ip: str = msgspec.field(name="hostIP", default="")
 
 
 class Container(Wire, frozen=True, kw_only=True):
@@ -72,8 +74,6 @@ class PodAffinityTerm(Wire, frozen=True, kw_only=True):
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
-    match_label_keys: tuple[str, ...] = ()
-    mismatch_label_keys: tuple[str, ...] = ()
 
 
 class PodAffinity(Wire, frozen=True, kw_only=True):
@@ -94,6 +94,7 @@ class SpreadConstraint(Wire, frozen=True, kw_only=True):
     max_skew: int = 1
     when_unsatisfiable: str = "DoNotSchedule"
     label_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
 
 
 class ClaimVolume(Wire, frozen=True, kw_only=True):
@@ -177,6 +178,7 @@ class Namespace(Thing, frozen=True, kw_only=True):
 
 class ClaimSpec(Wire, frozen=True, kw_only=True):
     volume_name: str = ""
+    access_modes: tuple[str, ...] = ()
 
 
 class PersistentVolumeClaim(Thing, frozen=True, kw_only=True):
@@ -221,8 +223,7 @@ class BudgetSpec(Wire, frozen=True, kw_only=True):
 
 class BudgetStatus(Wire, frozen=True, kw_only=True):
     observed_generation: int = 0
-    desired_healthy: int | None = None
-    expected_pods: int | None = None
+    disruptions_allowed: int | None = None
 
 
 class PodDisruptionBudget(Thing, frozen=True, kw_only=True):
@@ -330,11 +331,19 @@ class Allocation(Wire, frozen=True, kw_only=True):
     node_selector: NodeSelector | None = None
 
 
+class Cel(Wire, frozen=True, kw_only=True):
+    expression: str = ""
+
+
+class CelSelector(Wire, frozen=True, kw_only=True):
+    cel: Cel | None = None
+
+
 class ExactRequest(Wire, frozen=True, kw_only=True):
     device_class_name: str = ""
     count: int | None = None
     allocation_mode: str = ""
-    admin_access: bool | None = None
+    selectors: tuple[CelSelector, ...] = ()
 
 
 class DeviceRequest(ExactRequest, frozen=True, kw_only=True):
@@ -353,8 +362,13 @@ class ResourceClaimSpec(Wire, frozen=True, kw_only=True):
     devices: DeviceClaim = DeviceClaim()
 
 
+class Consumer(Wire, frozen=True, kw_only=True):
+    name: str = ""
+
+
 class ResourceClaimStatus(Wire, frozen=True, kw_only=True):
     allocation: Allocation | None = None
+    reserved_for: tuple[Consumer, ...] = ()
 
 
 class ResourceClaim(Thing, frozen=True, kw_only=True):

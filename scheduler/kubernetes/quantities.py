@@ -12,6 +12,7 @@ from scheduler.cluster.errors import InputError
 from scheduler.kubernetes.wire import Quantity
 
 MIB = 1 << 20
+NANO = 10**9
 _TEXT = re.compile(r"([+-]?)([0-9]*)(?:(\.)([0-9]*))?([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?", re.ASCII)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
@@ -38,9 +39,23 @@ def count(text: Quantity, path: str = "$") -> int:
     return _rounded(_amount(text, path), False)
 
 
-def milli(text: Quantity, path: str = "$", *, down: bool = False) -> int:
-    """Thousandths of anything; raises ``InputError``."""
-    return _rounded(_amount(text, path) * 1000, down)
+def nano(text: Quantity, path: str, name: str) -> int:
+    """Thousand-millionths of the resource ``name``, the finest that Kubernetes keeps, rounded up.
+
+    Raises ``InputError`` for ``path.name``.
+    """
+    try:
+        return _nano(text)
+    except ValueError as error:
+        raise InputError(f"{path}.{name}", text, str(error)) from None
+
+
+@lru_cache(maxsize=65_536)
+def _nano(text: Quantity) -> int:
+    value = parse(str(text) if not isinstance(text, float) else repr(text)) * NANO
+    if value < 0:
+        raise ValueError("must not be negative")
+    return _rounded(value, False)
 
 
 def _rounded(value: Fraction, down: bool) -> int:

@@ -1,28 +1,34 @@
 """Kubernetes objects in, records of the snapshot format out: a table that follows the cluster's events.
 
 ``put`` and ``drop`` as events come, ``keep`` after a full list, ``document`` for the records of now.  Whatever the
-order of events, equal objects give the equal document.
+order of events, equal objects give the equal document.  Not safe to be used by two threads at once.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from typing import Any
-
-import msgspec
+from typing import Any, cast
 
 from scheduler.cluster.errors import InputError
-from scheduler.cluster.records import Document, NodeRecord, PodRecord
-from scheduler.kubernetes import builtin
-from scheduler.kubernetes.objects import KINDS, Bad, Key, Thing, kind_of, of_plain
-from scheduler.kubernetes.quantities import count, cpu_milli, memory_mib
-from scheduler.kubernetes.unheld import Unheld
+from scheduler.cluster.quiet import no_collection
+from scheduler.cluster.records import FINISHED_PHASES, ClusterRecord, Document, PdbRecord
+from scheduler.kubernetes import builtin, custom
+from scheduler.kubernetes.budgets import Covered, read_budget, selector_of
+from scheduler.kubernetes.machines import Machines
+from scheduler.kubernetes.nodes import read_node
+from scheduler.kubernetes.objects import KINDS, Bad, Key, Thing
+from scheduler.kubernetes.options import Options
+from scheduler.kubernetes.podtable import PodTable
+from scheduler.kubernetes.slices import read_slice
+from scheduler.kubernetes.store import Store
+from scheduler.kubernetes.tenancy import Quotas, read_tenants
+from scheduler.kubernetes.topology import Levels, find_levels
+from scheduler.kubernetes.unheld import Note, Unheld
 
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What an installation may choose; the defaults suit a cluster of which nothing is known."""
-
-    prefix: str = "slackline.io/"
+NODES, PODS, SLICES = "nodes", "pods", "resourceslices.resource.k8s.io"
+BUDGETS = "poddisruptionbudgets.policy"
+TOPOLOGIES = ("topologies.kueue.x-k8s.io", "topologies.kai.scheduler")
+HYPERNODES = "hypernodes.topology.volcano.sh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +41,27 @@ class Reading:
 
 
 class Reader:
-    """The objects of one cluster; not safe to be used by two threads at once."""
+    """The objects of one cluster."""
 
     def __init__(self, options: Options | None = None) -> None:
         self._options = options or Options()
-        self._things: dict[str, dict[Key, Thing]] = {kind: {} for kind in KINDS}
+        self._store = Store()
+        self._machines = Machines(self._options)
+        self._pods = PodTable(self._options, self._store, self._machines)
         self._bad: dict[tuple[str, Key], Bad] = {}
+        self._levels = Levels()
+        self._find_levels = True
 
     def put(self, kind: str, thing: Thing) -> None:
-        """An object as it is now, new or changed."""
-        self._bad.pop((kind, thing.key), None)
-        self._things[kind][thing.key] = thing
+        """An object as it is now, new or changed.  One that says nonsense is listed as bad, and not counted."""
+        try:
+            self._put(kind, thing)
+        except InputError as error:
+            reason = error.reason if error.value is None else f"{error.reason} (got {error.value!r})"
+            namespace, name = thing.key
+            self.put_bad(Bad(kind=kind, namespace=namespace, name=name, path=error.path, reason=reason))
+        else:
+            self._bad.pop((kind, thing.key), None)
 
     def put_bad(self, bad: Bad) -> None:
         """An object that could not be decoded: what was known of it is no longer so."""
@@ -56,11 +72,18 @@ class Reader:
     def drop(self, kind: str, key: Key) -> None:
         """An object that is gone; nothing happens if it was not there."""
         self._bad.pop((kind, key), None)
-        self._things[kind].pop(key, None)
+        if kind == PODS:
+            self._pods.drop(key)
+        elif kind == NODES:
+            if self._machines.drop(key[1]):
+                self._pods.node_changed(key[1])
+        else:
+            self._change(kind, key, None)
 
     def keep(self, kind: str, keys: Container[Key]) -> None:
         """After a full list: drop what the list did not have."""
-        for key in [key for key in self._things[kind] if key not in keys]:
+        known = {key for other, key in self._bad if other == kind}
+        for key in [key for key in {*self._keys(kind), *known} if key not in keys]:
             self.drop(kind, key)
 
     def replace(self, kind: str, things: Iterable[Thing]) -> None:
@@ -71,69 +94,123 @@ class Reader:
             keys.add(thing.key)
         self.keep(kind, keys)
 
+    def counts(self) -> dict[str, int]:
+        """Objects held, by kind; bad ones not among them."""
+        return {kind: len(self._keys(kind)) for kind in KINDS}
+
+    def _keys(self, kind: str) -> set[Key]:
+        if kind == PODS:
+            return set(self._pods.facts)
+        if kind == NODES:
+            return {("", name) for name in self._machines.facts}
+        return set(self._store.of(kind))
+
+    def _put(self, kind: str, thing: Thing) -> None:
+        if kind == PODS:
+            self._pods.put(cast(builtin.Pod, thing))
+        elif kind == NODES:
+            facts = read_node(cast(builtin.Node, thing), self._options)
+            if self._machines.put(facts):
+                self._pods.node_changed(facts.name)
+        else:
+            self._change(kind, thing.key, thing)
+
+    def _change(self, kind: str, key: Key, thing: Thing | None) -> None:
+        """Another object is new, changed or gone: see whom that concerns."""
+        if kind == SLICES:
+            facts = read_slice(cast(builtin.ResourceSlice, thing)) if thing is not None else None
+            for node in self._machines.put_slice(key, facts):
+                self._pods.node_changed(node)
+        before = self._store.of(kind).get(key)
+        if not self._store.set(kind, key, thing):
+            return
+        if kind == BUDGETS:
+            old = cast(builtin.PodDisruptionBudget | None, before)
+            new = cast(builtin.PodDisruptionBudget | None, self._store.of(kind).get(key))
+            self._pods.watch_budget(key[0], selector_of(old) if old else None, selector_of(new) if new else None)
+        elif kind in TOPOLOGIES or kind == HYPERNODES:
+            self._find_levels = True
+        self._pods.thing_changed(kind, key)
+
     def document(self, cluster: str, taken_at: str, now_s: int) -> Reading:
         """The records of now: ``taken_at`` RFC 3339, ``now_s`` the same instant in seconds since 1970."""
-        bad = dict(self._bad)
-        nodes, pods = [], []
-        for key, thing in sorted(self._things["nodes"].items()):
-            try:
-                nodes.append(_node(thing, cluster))  # type: ignore[arg-type]
-            except InputError as error:
-                bad["nodes", key] = Bad(kind="nodes", name=key[1], path=error.path, reason=error.reason)
-        for key, thing in sorted(self._things["pods"].items()):
-            try:
-                pods.append(_pod(thing, cluster))  # type: ignore[arg-type]
-            except InputError as error:
-                bad["pods", key] = Bad(kind="pods", namespace=key[0], name=key[1], path=error.path, reason=error.reason)
-        document = Document(taken_at=taken_at, now_s=now_s, nodes=nodes, pods=pods)
-        return Reading(document, (), tuple(bad[key] for key in sorted(bad)))
+        with no_collection():
+            return self._document(cluster, taken_at, now_s)
 
+    def _document(self, cluster: str, taken_at: str, now_s: int) -> Reading:
+        if self._find_levels or self._machines.changed:
+            self._renew_levels()
+        self._pods.refresh(cluster, self._levels)
+        self._machines.refresh(cluster, self._levels, self._pods.terms)
+        budgets, unheld = self._budgets(cluster)
+        tenants, odd = read_tenants(self._quotas(), self._options)
+        document = Document(
+            taken_at=taken_at,
+            now_s=now_s,
+            clusters=[ClusterRecord(name=cluster)],
+            domains=self._machines.domains(),
+            nodes=self._machines.records(),
+            pods=self._pods.records(),
+            gangs=self._pods.gangs(),
+            pdbs=budgets,
+            tenants=tenants,
+        )
+        said = (*self._of_nodes(), *self._pods.unheld(), *unheld, *odd)
+        return Reading(document, said, tuple(self._bad[key] for key in sorted(self._bad)))
 
-def _node(node: builtin.Node, cluster: str) -> NodeRecord:
-    status = node.status
-    return NodeRecord(
-        name=node.metadata.name,
-        cluster=cluster,
-        gpus=count(status.capacity.get("nvidia.com/gpu", 0), "$.status.capacity"),
-        cpu_milli=cpu_milli(status.allocatable.get("cpu", 0), "$.status.allocatable.cpu", down=True),
-        memory_mib=memory_mib(status.allocatable.get("memory", 0), "$.status.allocatable.memory", down=True),
-        cordoned=node.spec.unschedulable,
-        labels=node.metadata.labels,
-    )
+    def _renew_levels(self) -> None:
+        topologies = [thing for kind in TOPOLOGIES for _, thing in sorted(self._store.of(kind).items())]
+        found = find_levels(
+            self._options,
+            cast(list[custom.Topology], topologies),
+            cast(list[custom.HyperNode], list(self._store.of(HYPERNODES).values())),
+            {name: facts.labels for name, facts in self._machines.facts.items()},
+        )
+        self._find_levels = False
+        if found != self._levels:
+            self._levels = found
 
+    def _budgets(self, cluster: str) -> tuple[list[PdbRecord], list[Unheld]]:
+        records, unheld = [], []
+        for key, thing in sorted(self._store.of(BUDGETS).items()):
+            budget = cast(builtin.PodDisruptionBudget, thing)
+            record, notes = read_budget(budget, self._covered(budget), cluster, self._options)
+            records += [record] if record is not None else []
+            unheld += [note.of(BUDGETS, *key) for note in notes]
+        return records, unheld
 
-def _pod(pod: builtin.Pod, cluster: str) -> PodRecord:
-    requests = [container.resources.requests for container in pod.spec.containers]
-    return PodRecord(
-        name=pod.metadata.name,
-        namespace=pod.metadata.namespace,
-        cluster=cluster,
-        uid=pod.metadata.uid or None,
-        node=pod.spec.node_name or None,
-        gpus=sum(count(one.get("nvidia.com/gpu", 0), "$.spec.containers") for one in requests),
-        cpu_milli=sum(cpu_milli(one.get("cpu", 0), "$.spec.containers") for one in requests),
-        memory_mib=sum(memory_mib(one.get("memory", 0), "$.spec.containers") for one in requests),
-        phase=pod.status.phase or None,
-        labels=pod.metadata.labels,
-    )
+    def _covered(self, budget: builtin.PodDisruptionBudget) -> Covered:
+        selector = selector_of(budget)
+        if selector is None:
+            return Covered(0, 0, 0)
+        count: Counter[str] = Counter()
+        for key in self._pods.watchlist.members((budget.metadata.namespace, selector)):
+            pod = self._pods.facts[key]
+            if pod.node not in self._machines.facts or pod.phase in FINISHED_PHASES or pod.reservation:
+                continue
+            count["leaving" if pod.terminating else "standing"] += 1
+            count["ready"] += pod.ready and not pod.terminating
+        return Covered(count["standing"], count["ready"], count["leaving"])
 
+    def _quotas(self) -> Quotas:
+        def listed(kind: str) -> list[Any]:
+            return [thing for _, thing in sorted(self._store.of(kind).items())]
 
-def read_dump(data: bytes, cluster: str, taken_at: str, now_s: int, options: Options | None = None) -> Reading:
-    """The output of ``kubectl get nodes,pods,... -A -o json``: one List of several kinds; raises ``InputError``."""
-    try:
-        whole: Any = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
-        raise InputError("$", None, f"not valid JSON: {error}") from None
-    items = whole.get("items") if isinstance(whole, dict) else None
-    if not isinstance(items, list):
-        raise InputError("$.items", None, "expected a List of Kubernetes objects")
-    reader = Reader(options)
-    for item in items:
-        kind = kind_of(str(item.get("apiVersion")), str(item.get("kind"))) if isinstance(item, dict) else None
-        if kind is not None:
-            found = of_plain(kind.name, item)
-            if isinstance(found, Bad):
-                reader.put_bad(found)
-            else:
-                reader.put(kind.name, found)
-    return reader.document(cluster, taken_at, now_s)
+        return Quotas(
+            cluster_queues=listed("clusterqueues.kueue.x-k8s.io"),
+            cohorts=listed("cohorts.kueue.x-k8s.io"),
+            flavors=listed("resourceflavors.kueue.x-k8s.io"),
+            kai=listed("queues.scheduling.run.ai"),
+            volcano=listed("queues.scheduling.volcano.sh"),
+            namespaces=listed("resourcequotas"),
+        )
+
+    def _of_nodes(self) -> list[Unheld]:
+        by_node: dict[tuple[str, str], tuple[Note, ...]] = defaultdict(tuple)
+        for name, facts in self._machines.facts.items():
+            if facts.notes:
+                by_node[NODES, name] = facts.notes
+        tree = self._levels.tree
+        for name, note in tree.notes if tree is not None else ():
+            by_node[HYPERNODES, name] += (note,)
+        return [note.of(kind, "", name) for (kind, name), notes in sorted(by_node.items()) for note in notes]

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -31,6 +31,19 @@ What = Literal[
     "toleration",  # an operator that the format does not know
     "value",  # a mark of ours that cannot be understood
 ]
+
+
+class Note(NamedTuple):
+    """One ``Unheld`` without the name of its object, so that many objects share it."""
+
+    what: What
+    done: Done
+    field: str
+    detail: str = ""
+
+    def of(self, kind: str, namespace: str, name: str) -> "Unheld":
+        what, done, field, detail = self
+        return Unheld(what=what, done=done, kind=kind, namespace=namespace, name=name, field=field, detail=detail)
 
 
 class Unheld(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

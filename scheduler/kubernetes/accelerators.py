@@ -1,0 +1,205 @@
+"""Accelerators of the vendors: what their resource names mean, and which node labels tell model, number and memory.
+
+Sources: NVIDIA k8s-device-plugin and GPU feature discovery; AMD's device plugin and node labeller; Intel's device
+plugins; Huawei MindCluster's Ascend device plugin; Cambricon's device plugin.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+Sort = Literal["whole", "slice", "share"]
+GIB = 1024  # MiB
+SHARED_SUFFIX = ".shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """``whole`` are patterns of resources that count devices; ``slices`` tell the profile of part of a device."""
+
+    name: str
+    whole: str
+    slices: str = ""
+    models: tuple[str, ...] = ()  # node labels
+    counts: tuple[str, ...] = ()
+    replicas: tuple[str, ...] = ()
+    memory: str = ""  # node label, read as MiB, or as GiB where it ends in G
+    shares: str = ""  # resources that are parts of no fixed size, or that come beside others
+    model_prefix: str = ""
+
+
+VENDORS = (
+    Vendor(
+        name="nvidia",
+        whole=r"nvidia\.com/gpu(\.shared)?",
+        slices=r"nvidia\.com/mig-([0-9a-z.+]+?)(\.shared)?",
+        models=("nvidia.com/gpu.product",),
+        counts=("nvidia.com/gpu.count",),
+        replicas=("nvidia.com/gpu.replicas",),
+        memory="nvidia.com/gpu.memory",
+        shares=r"nvidia\.com/(gpumem|gpucores|gpumem-percentage|priority)|volcano\.sh/vgpu-(number|memory|cores)",
+    ),
+    Vendor(
+        name="amd",
+        whole=r"amd\.com/(gpu|spx_nps[0-9])",
+        slices=r"amd\.com/((?:dpx|tpx|qpx|cpx)_nps[0-9])",
+        models=("amd.com/gpu.product-name", "beta.amd.com/gpu.product-name"),
+        memory="amd.com/gpu.vram",
+    ),
+    Vendor(
+        name="intel",
+        whole=r"gpu\.intel\.com/(i915|xe)|habana\.ai/gaudi",
+        models=("gpu.intel.com/product",),
+        counts=("gpu.intel.com/device.count",),
+        model_prefix="Intel-",
+    ),
+    Vendor(
+        name="ascend",
+        whole=r"huawei\.com/(Ascend(?:910|310|310P|910A|910B[0-9]?(?:-1)?|910C)|npu)",
+        slices=r"huawei\.com/(Ascend(?:910|310P)-[0-9]+c(?:\.[0-9a-z.]+)?)",
+        models=("node.kubernetes.io/npu.chip.name",),
+        shares=r"huawei\.com/Ascend[0-9A-Z-]+-(memory|core)",
+        model_prefix="Ascend",
+    ),
+    Vendor(
+        name="cambricon",
+        whole=r"cambricon\.com/(mlu[0-9]*(?:-[a-z0-9]+)?)",
+        slices=r"cambricon\.com/mlu[0-9]*(?:-[a-z0-9]+)?\.mim-([0-9a-z.]+)",
+        shares=r"cambricon\.com/mlu[0-9]*(?:-[a-z0-9]+)?\.(share|vcore|vmemory|smlu[a-z.]*)",
+    ),
+)
+# Sharers of other layers: a pod that asks for them holds an unknown part of a device.
+FOREIGN_SHARES = re.compile(
+    r"aliyun\.com/gpu-mem|koordinator\.sh/gpu.*|tencent\.com/vcuda-.*|elasticgpu\.io/.*|nos\.nebuly\.com/.*"
+)
+_READERS = [
+    (vendor, re.compile(vendor.whole), re.compile(vendor.slices or r"(?!)"), re.compile(vendor.shares or r"(?!)"))
+    for vendor in VENDORS
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """What one resource name means; ``model`` is what the name itself tells of it."""
+
+    resource: str
+    vendor: str
+    sort: Sort
+    profile: str = ""
+    model: str = ""
+
+
+@lru_cache(maxsize=4096)
+def accelerator(resource: str) -> Accelerator | None:
+    """None for resources that are no accelerators."""
+    if "/" not in resource:
+        return None
+    for vendor, whole, slices, shares in _READERS:
+        if found := whole.fullmatch(resource):
+            return Accelerator(resource, vendor.name, "whole", model=_model(vendor, found))
+        if found := slices.fullmatch(resource):
+            return Accelerator(resource, vendor.name, "slice", profile=found[1])
+        if shares.fullmatch(resource):
+            return Accelerator(resource, vendor.name, "share")
+    return Accelerator(resource, "other", "share") if FOREIGN_SHARES.fullmatch(resource) else None
+
+
+def _model(vendor: Vendor, found: re.Match[str]) -> str:
+    word = found[1] or "" if found.re.groups else ""
+    if vendor.name == "ascend":
+        return "Ascend" if word == "npu" else word
+    if vendor.name == "cambricon":
+        return word.upper()
+    if found[0] == "habana.ai/gaudi":
+        return "Gaudi"
+    return {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}[vendor.name]
+
+
+BY_NAME = {vendor.name: vendor for vendor in VENDORS}
+MODEL_LABELS = tuple(label for vendor in VENDORS for label in vendor.models)
+_MIG = re.compile(r"-MIG-(.+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product label taken apart: ``A100-SXM4-40GB-MIG-1g.5gb-SHARED``."""
+
+    model: str
+    profile: str = ""
+    shared: bool = False
+
+
+@lru_cache(maxsize=4096)
+def product(label: str) -> Product:
+    shared = label.endswith("-SHARED")
+    name = label.removesuffix("-SHARED")
+    found = _MIG.search(name)
+    return Product(name[: found.start()] if found else name, found[1] if found else "", shared)
+
+
+def model_of(vendor: Vendor, labels: Mapping[str, str]) -> Product | None:
+    """The model that a node's labels tell."""
+    for label in vendor.models:
+        if text := labels.get(label, "").strip():
+            found = product(text)
+            known = found.model.startswith(vendor.model_prefix)
+            return found if known else Product(vendor.model_prefix + found.model, found.profile, found.shared)
+    return None
+
+
+def memory_of(vendor: Vendor, labels: Mapping[str, str]) -> int | None:
+    """MiB of each device."""
+    text = labels.get(vendor.memory, "").strip() if vendor.memory else ""
+    digits = text.removesuffix("G")
+    if not (digits.isascii() and digits.isdigit()) or not int(digits):
+        return None
+    return int(digits) * (GIB if text.endswith("G") else 1)
+
+
+_SLICE = re.compile(r"(?:[0-9]+c\.)?([0-9]+)g\.([0-9]+)gb(?:[.+].*)?")
+_GIGABYTES = re.compile(r"([0-9]+)GB")
+_PARTS = {"dpx": 2, "tpx": 3, "qpx": 4, "cpx": 8}
+_CORES = {"Ascend310P": 8, "Ascend910": 32}
+
+
+def weight(profile: str, model: str) -> tuple[int, int] | None:
+    """Compute and memory slices that a profile takes of a device of (7, 8), or of (n, n) where parts are equal.
+
+    MIG: seven compute and eight memory slices, four of each on an A30.  None for profiles that say nothing of it.
+    """
+    if found := _SLICE.fullmatch(profile):
+        size = _GIGABYTES.search(model)
+        whole = int(size[1]) if size else 0
+        # Profiles are named by rounded sizes: 3g.71gb of 141 GB is four eighths
+        parts = round(int(found[2]) * device(profile, model)[1] / whole) if whole else int(found[1])
+        return int(found[1]), max(parts, 1)
+    if profile[:3] in _PARTS:
+        return 1, 1
+    if found := re.match(r"(Ascend\d+P?)-([0-9]+)c", profile):
+        return int(found[2]), int(found[2])
+    if found := re.match(r"([0-9]+)m\.", profile):
+        return int(found[1]), int(found[1])
+    return None
+
+
+def device(profile: str, model: str) -> tuple[int, int]:
+    """Compute and memory slices of one whole device that is cut into such profiles."""
+    if profile[:3] in _PARTS:
+        parts = 6 if profile.startswith("cpx") and "MI300A" in model else _PARTS[profile[:3]]
+        return parts, parts
+    if profile.startswith("Ascend"):
+        cores = _CORES.get(profile.partition("-")[0], 32)
+        return cores, cores
+    if re.match(r"[0-9]+m\.", profile):
+        return 4, 4
+    return (4, 4) if "A30" in model else (7, 8)
+
+
+def per_device(profile: str, model: str) -> int | None:
+    """How many slices of one profile a device holds at most."""
+    taken = weight(profile, model)
+    if taken is None or not all(taken):
+        return None
+    return max(1, min(have // need for have, need in zip(device(profile, model), taken, strict=True)))

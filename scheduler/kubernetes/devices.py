@@ -1,0 +1,180 @@
+"""How many devices a pod holds, which share of each, and which ones: from its requests and from the node it is on.
+
+The same request means different things on different nodes (``hardware``), so a pod may only go where it means the same:
+it selects nodes by a label of ours that says what a unit of its resource is there.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from scheduler.cluster.records import WHOLE_GPU_MILLI
+from scheduler.kubernetes.accelerators import accelerator
+from scheduler.kubernetes.hardware import SHARED, SLICE, VIRTUAL, WHOLE, Hardware, Offer
+from scheduler.kubernetes.options import Options
+from scheduler.kubernetes.pods import Asked, PodFacts
+from scheduler.kubernetes.slices import ClaimFacts, Place, SliceDevice
+from scheduler.kubernetes.unheld import Note
+
+CLAIMS, REQUESTS = "$.spec.resourceClaims", "$.spec.containers.resources"
+Claims = Callable[[str], ClaimFacts | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A node as its pods see it; ``listed`` are the devices of DRA in the order of their index."""
+
+    hardware: Hardware
+    listed: tuple[tuple[Place, SliceDevice], ...] = ()
+    parts: tuple[tuple[Place, SliceDevice], ...] = ()  # slices of devices
+
+
+@dataclass(slots=True)
+class Holding:
+    """Fields of the record; ``selector`` = what its node must offer."""
+
+    gpus: int = 0
+    gpu_milli: int = WHOLE_GPU_MILLI
+    memory_mib: int | None = None
+    mig: dict[str, int] | None = None
+    devices: tuple[int, ...] = ()
+    selector: tuple[tuple[str, str], ...] = ()
+    notes: tuple[Note, ...] = ()
+    pinned: bool = False
+
+    def pin(self, note: Note) -> None:
+        self.notes += (note,)
+        self.pinned = True
+
+
+NOTHING = Holding()
+
+
+def offer_label(resource: str, options: Options) -> str:
+    return options.mark("offers-" + resource.replace("/", "."))
+
+
+def hold(pod: PodFacts, machine: Machine | None, claims: Claims, options: Options) -> Holding:
+    """``machine`` is None for pending pods and for orphans."""
+    asked = pod.shape.asked
+    if not (asked.wants or pod.device_claims):
+        return NOTHING
+    found = Holding()
+    if asked.given:
+        _given(found, asked, machine, options)
+    elif asked.fraction_milli or asked.memory_mib:
+        _fraction(found, asked, machine)
+    elif asked.resources:
+        _resources(found, asked, machine, options)
+    if pod.device_claims:
+        _claims(found, pod, machine, claims)
+    return found
+
+
+def _resources(found: Holding, asked: Asked, machine: Machine | None, options: Options) -> None:
+    mig: dict[str, int] = {}
+    selector: dict[str, str] = {}
+    whole = 0
+    for resource, number in asked.resources:
+        told = accelerator(resource)
+        if told is not None and told.sort == "share":
+            found.pin(Note("fraction", "pinned", REQUESTS, f"{number} of {resource} is an unknown part of a device"))
+            continue
+        if told is not None and told.sort == "slice":
+            mig[told.profile] = mig.get(told.profile, 0) + number
+            continue
+        offer = (machine.hardware.offer(resource) if machine is not None else None) or Offer(resource)
+        selector[offer_label(resource, options)] = offer.word
+        if offer.mode == SLICE:
+            mig[offer.profile] = mig.get(offer.profile, 0) + number
+        else:
+            whole += 1
+            _whole(found, number, offer, machine)
+    if whole > 1 or (whole and mig):
+        names = ", ".join(name for name, _ in asked.resources)
+        found.pin(Note("mixed_devices", "pinned", REQUESTS, f"several kinds of device in one pod: {names}"))
+    found.mig = mig or None
+    found.selector = tuple(sorted(selector.items()))
+
+
+def _whole(found: Holding, number: int, offer: Offer, machine: Machine | None) -> None:
+    """Shares of time-sliced devices lie on as many devices as there are, and only then two on one."""
+    if offer.mode == WHOLE:
+        found.gpus += number
+        return
+    devices = max(machine.hardware.gpus if machine is not None else 1, 1)
+    found.gpus += min(number, devices)
+    each = WHOLE_GPU_MILLI // max(offer.replicas, 1)
+    found.gpu_milli = min(max(each, 1) * -(-number // devices), WHOLE_GPU_MILLI)
+    if offer.mode == VIRTUAL:
+        found.pin(Note("fraction", "pinned", REQUESTS, "a virtual device of which nobody said how large it is"))
+
+
+def _fraction(found: Holding, asked: Asked, machine: Machine | None) -> None:
+    """KAI: a share of one or several devices, or an amount of their memory."""
+    found.gpus = asked.devices
+    found.memory_mib = asked.memory_mib or None
+    size = machine.hardware.memory_mib if machine is not None else None
+    if asked.fraction_milli:
+        found.gpu_milli = asked.fraction_milli
+    elif size:
+        found.gpu_milli = min(-(-asked.memory_mib * WHOLE_GPU_MILLI // size), WHOLE_GPU_MILLI)
+    else:
+        detail = f"{asked.memory_mib} MiB of a device of unknown memory, taken as all of it"
+        found.notes += (Note("fraction", "widened", "$.metadata.annotations.gpu-memory", detail),)
+
+
+def _given(found: Holding, asked: Asked, machine: Machine | None, options: Options) -> None:
+    """HAMi has chosen devices: their numbers, and the largest share that the pod has of one of them."""
+    known = {d.uuid: d for d in machine.hardware.devices} if machine is not None else {}
+    found.gpus = len(asked.given)
+    shares, unknown = [], False
+    for uuid, memory, cores in asked.given:
+        device = known.get(uuid)
+        size = device.memory_mib if device is not None else None
+        part = -(-memory * WHOLE_GPU_MILLI // size) if size and memory else 0
+        unknown |= not (cores or part)
+        shares.append(max(cores * 10, part))
+    share = min(max(shares), WHOLE_GPU_MILLI)
+    found.gpu_milli = share if share and not unknown else WHOLE_GPU_MILLI
+    found.memory_mib = max(memory for _, memory, _ in asked.given) or None
+    if unknown:
+        found.notes += (Note("fraction", "widened", REQUESTS, "neither cores nor memory of a device are known"),)
+    if all(uuid in known for uuid, _, _ in asked.given):
+        found.devices = tuple(sorted(known[uuid].index for uuid, _, _ in asked.given))
+    selector: Mapping[str, str] = {
+        offer_label(resource, options): VIRTUAL
+        for resource, _ in asked.resources
+        if (told := accelerator(resource)) is not None and told.sort == "whole"
+    }
+    found.selector = tuple(sorted(selector.items()))
+
+
+def _claims(found: Holding, pod: PodFacts, machine: Machine | None, claims: Claims) -> None:
+    index = {(*place, d.name): i for i, (place, d) in enumerate(machine.listed)} if machine is not None else {}
+    parts = {(*place, d.name): d for place, d in machine.parts} if machine is not None else {}
+    devices: list[int] = []
+    mig: dict[str, int] = dict(found.mig or {})
+    users = 1
+    for name, own in pod.device_claims:
+        claim = claims(name)
+        if claim is None:
+            found.pin(Note("device_claim", "pinned", CLAIMS, f"claim {name or '?'} is not known"))
+            continue
+        if claim.odd or (not own and claim.allocated):
+            detail = claim.odd or f"claim {name} stays with the devices that it has"
+            found.pin(Note("device_claim", "pinned", CLAIMS, detail))
+        users = max(users, claim.users)
+        slices = [parts[key].profile for key in claim.devices if key in parts]
+        for profile in slices:
+            mig[profile] = mig.get(profile, 0) + 1
+        devices += [index[key] for key in claim.devices if key in index]
+        found.gpus += claim.asked - len(slices)
+    if users > 1:
+        found.gpu_milli = WHOLE_GPU_MILLI // users
+        found.notes += (Note("fraction", "widened", CLAIMS, f"{users} pods share a claim, taken as equal parts"),)
+    found.mig = mig or None
+    if found.gpus and len(devices) == found.gpus == len(set(devices)):
+        found.devices = tuple(sorted(devices))
+
+
+__all__ = ["NOTHING", "SHARED", "Claims", "Holding", "Machine", "hold", "offer_label"]

@@ -1,0 +1,245 @@
+"""The accelerators of one node: how many there are, what is cut and shared of them, and what each resource means there.
+
+What pods can ask for (``nvidia.com/gpu: 12``) is not what stands in the machine (one A10, shared by twelve).  The
+number of devices comes from the vendor's labels where there are any, else it is worked out from what is offered.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from scheduler.cluster.records import DeviceRecord, Health, MigRecord
+from scheduler.kubernetes.accelerators import (
+    BY_NAME,
+    Product,
+    accelerator,
+    device,
+    memory_of,
+    model_of,
+    per_device,
+    product,
+    weight,
+)
+from scheduler.kubernetes.options import Options
+from scheduler.kubernetes.unheld import Note
+
+WHOLE, SHARED, SLICE, VIRTUAL = "whole", "shared", "slice", "virtual"
+HAMI_DEVICES = "hami.io/node-nvidia-register"
+AMD_PARTITION = "amd.com/compute-memory-partition"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one unit of a resource is on this node."""
+
+    resource: str
+    mode: str = WHOLE
+    replicas: int = 1
+    profile: str = ""
+
+    @property
+    def word(self) -> str:
+        """As the value of a label: pods of one word are no pods of another."""
+        return self.profile or (f"{self.mode}-{self.replicas}" if self.mode == SHARED else self.mode)
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """``allocatable`` is None where all devices that are not cut can be had."""
+
+    gpus: int = 0
+    allocatable: int | None = None
+    model: str = ""
+    memory_mib: int | None = None
+    devices: tuple[DeviceRecord, ...] = ()
+    offers: tuple[Offer, ...] = ()
+
+    def offer(self, resource: str) -> Offer | None:
+        return next((offer for offer in self.offers if offer.resource == resource), None)
+
+
+@dataclass(slots=True)
+class _Pile:
+    """The resources of one vendor: [capacity, allocatable]."""
+
+    whole: dict[str, tuple[int, int]] = field(default_factory=dict)
+    slices: dict[str, tuple[int, int]] = field(default_factory=dict)  # by resource
+
+
+class _HamiDevice(msgspec.Struct, frozen=True):
+    id: str
+    index: int = 0
+    count: int = 1
+    devmem: int = 0
+    health: bool = True
+
+
+_hami = msgspec.json.Decoder(list[_HamiDevice])
+
+
+def read_hardware(
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str],
+    capacity: Mapping[str, int],
+    allocatable: Mapping[str, int],
+    options: Options,
+) -> tuple[Hardware, tuple[Note, ...]]:
+    """The accelerators, and what the record cannot say of them."""
+    piles = _piles(capacity, allocatable, dict(options.vendors))
+    for name, vendor in BY_NAME.items():
+        if name not in piles and (model_of(vendor, labels) or _number(labels, vendor.counts)):
+            piles[name] = _Pile()  # labelled, but the device plugin offers nothing now
+    found = {name: _of_vendor(name, pile, labels, annotations, options) for name, pile in piles.items()}
+    best = max(found.items(), key=lambda item: (item[1].gpus, item[0]), default=("", Hardware()))[1]
+    others = sorted(name for name, one in found.items() if one.gpus and one is not best)
+    if not others:
+        return best, ()
+    detail = f"{best.model} is counted, devices of {', '.join(others)} are not"
+    return best, (Note("mixed_devices", "ignored", "$.status.capacity", detail),)
+
+
+def _piles(capacity: Mapping[str, int], allocatable: Mapping[str, int], extra: Mapping[str, str]) -> dict[str, _Pile]:
+    piles: dict[str, _Pile] = {}
+    for resource in sorted({*capacity, *allocatable}):
+        amounts = capacity.get(resource, 0), allocatable.get(resource, 0)
+        known = accelerator(resource)
+        if resource in extra:
+            piles.setdefault(resource, _Pile()).whole[resource] = amounts
+        elif known is not None and known.sort != "share":
+            pile = piles.setdefault(known.vendor, _Pile())
+            (pile.whole if known.sort == "whole" else pile.slices)[resource] = amounts
+    return piles
+
+
+def _of_vendor(
+    name: str, pile: _Pile, labels: Mapping[str, str], annotations: Mapping[str, str], options: Options
+) -> Hardware:
+    resource = max(pile.whole, key=lambda r: (pile.whole[r], r), default="")
+    have, offered = pile.whole.get(resource, (0, 0))
+    vendor = BY_NAME.get(name)
+    if vendor is None:
+        text = labels.get(dict(options.vendors)[name], "").strip()
+        found = product(text or name.partition("/")[0])
+        return _plain(found.model, None, resource, None, have, offered)
+    told = accelerator(resource)
+    found = model_of(vendor, labels) or Product(told.model if told else vendor.name)
+    memory = None if found.profile else memory_of(vendor, labels)
+    if HAMI_DEVICES in annotations and name == "nvidia":
+        virtual = _virtual(annotations[HAMI_DEVICES], found.model, resource)
+        if virtual is not None:
+            return virtual
+    if name == "amd" and labels.get(AMD_PARTITION, "")[:3] in ("dpx", "tpx", "qpx", "cpx") and not pile.slices:
+        found = Product(found.model, labels[AMD_PARTITION])
+    labelled = _number(labels, vendor.counts)
+    if found.profile and not pile.slices:
+        return _all_cut(found, resource, labelled, have, offered)
+    replicas = _replicas(labels, vendor.replicas, labelled, have)
+    if replicas > 1:
+        return _shared(found.model, memory, resource, labelled, replicas, have, offered)
+    if pile.slices:
+        return _some_cut(found.model, memory, pile, resource, labelled)
+    return _plain(found.model, memory, resource, labelled, have, offered)
+
+
+def _plain(model: str, memory: int | None, resource: str, labelled: int | None, have: int, offered: int) -> Hardware:
+    gpus = max(labelled or 0, have, offered)
+    offers = (Offer(resource),) if resource else ()
+    return Hardware(gpus, offered if offered < gpus else None, model if gpus else "", memory, (), offers)
+
+
+def _shared(
+    model: str, memory: int | None, resource: str, labelled: int | None, replicas: int, have: int, offered: int
+) -> Hardware:
+    gpus = labelled or -(-have // replicas)
+    usable = -(-offered // replicas)
+    offers = (Offer(resource, SHARED, replicas),) if resource else ()
+    return Hardware(gpus, usable if usable < gpus else None, model, memory, (), offers)
+
+
+def _all_cut(found: Product, resource: str, labelled: int | None, have: int, offered: int) -> Hardware:
+    """Every device is cut into one profile, and the parts are offered under the name of whole devices."""
+    each = per_device(found.profile, found.model) or 1
+    gpus = -(-max(have, labelled or 0) // each)
+    parts = [offered // gpus + (i < offered % gpus) for i in range(gpus)]
+    devices = [
+        DeviceRecord(index=i, mig=[MigRecord(profile=found.profile, count=n)] if n else [], health=_health(n))
+        for i, n in enumerate(parts)
+    ]
+    offers = (Offer(resource, SLICE, profile=found.profile),) if resource else ()
+    return Hardware(gpus, None, found.model, None, tuple(devices), offers)
+
+
+def _health(slices: int) -> Health:
+    """A cut device of which no part is offered is of no use now."""
+    return "ok" if slices else "failed"
+
+
+def _some_cut(model: str, memory: int | None, pile: _Pile, resource: str, labelled: int | None) -> Hardware:
+    """Some devices are whole, the last ones are cut; which is which nobody says, so the order is ours."""
+    have, offered = pile.whole.get(resource, (0, 0))
+    profiles = {r: told.profile for r in pile.slices if (told := accelerator(r)) is not None}
+    cut = max((labelled or 0) - have, _devices_of({profiles[r]: n for r, (n, _) in pile.slices.items()}, model))
+    gpus = have + cut
+    parts = _spread({profiles[r]: n for r, (_, n) in pile.slices.items()}, cut, model)
+    devices = [DeviceRecord(index=have + i, mig=mig, health=_health(len(mig))) for i, mig in enumerate(parts)]
+    offers = (Offer(resource),) if resource else ()
+    return Hardware(gpus, offered if offered < have else None, model, memory, tuple(devices), offers)
+
+
+def _devices_of(slices: Mapping[str, int], model: str) -> int:
+    """The fewest devices that can hold so many slices."""
+    share = [0.0, 0.0]
+    for profile, number in slices.items():
+        for i, (need, whole) in enumerate(zip(weight(profile, model) or (1, 1), device(profile, model), strict=True)):
+            share[i] += number * need / whole
+    return -int(-max(share) // 1) if any(slices.values()) else 0
+
+
+def _spread(slices: Mapping[str, int], cut: int, model: str) -> list[list[MigRecord]]:
+    """Largest first onto the first device with room; what has none lies on the last one, so that no slice is lost."""
+    rooms = [[1.0, 1.0] for _ in range(cut)]
+    counts: list[dict[str, int]] = [{} for _ in range(cut)]
+    order = sorted(slices, key=lambda profile: (weight(profile, model) or (1, 1), profile), reverse=True)
+    for profile in order if cut else ():
+        whole = device(profile, model)
+        need = [part / all_ for part, all_ in zip(weight(profile, model) or (1, 1), whole, strict=True)]
+        for _ in range(slices[profile]):
+            fitting = (i for i, room in enumerate(rooms) if all(r + 1e-9 >= n for r, n in zip(room, need, strict=True)))
+            place = next(fitting, cut - 1)
+            rooms[place] = [r - n for r, n in zip(rooms[place], need, strict=True)]
+            counts[place][profile] = counts[place].get(profile, 0) + 1
+    return [[MigRecord(profile=p, count=n) for p, n in sorted(found.items())] for found in counts]
+
+
+def _virtual(text: str, model: str, resource: str) -> Hardware | None:
+    """Devices that HAMi shares out by memory and cores; None if its annotation cannot be read."""
+    try:
+        listed = _hami.decode(text)
+    except msgspec.DecodeError:
+        return None
+    if not listed:
+        return None
+    devices = tuple(
+        DeviceRecord(index=i, uuid=d.id, memory_mib=d.devmem or None, health="ok" if d.health else "failed")
+        for i, d in enumerate(sorted(listed, key=lambda d: (d.index, d.id)))
+    )
+    sizes = {d.memory_mib for d in devices}
+    memory = sizes.pop() if len(sizes) == 1 else None
+    return Hardware(len(devices), None, model, memory, devices, (Offer(resource, VIRTUAL, listed[0].count),))
+
+
+def _number(labels: Mapping[str, str], keys: tuple[str, ...]) -> int | None:
+    for key in keys:
+        text = labels.get(key, "").strip()
+        if text.isascii() and text.isdigit() and len(text) < 6:
+            return int(text)
+    return None
+
+
+def _replicas(labels: Mapping[str, str], keys: tuple[str, ...], labelled: int | None, have: int) -> int:
+    """How many pods share a device.  Without a label, a whole multiple of the devices that are labelled tells it."""
+    told = _number(labels, keys)
+    if told is not None:
+        return told
+    return have // labelled if labelled and have > labelled and have % labelled == 0 else 1

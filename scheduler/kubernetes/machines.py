@@ -1,0 +1,232 @@
+"""The nodes of one cluster as they change: their devices, their places in the network, the labels that we derive."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+
+from scheduler.cluster.records import DeviceRecord, DomainRecord, MigRecord, NodeRecord
+from scheduler.kubernetes.devices import Machine, offer_label
+from scheduler.kubernetes.hardware import Hardware
+from scheduler.kubernetes.nodes import NodeFacts
+from scheduler.kubernetes.options import Options
+from scheduler.kubernetes.resolving import terms_label
+from scheduler.kubernetes.selectors import HOSTNAME, Terms, hosts, node_matches, noisy
+from scheduler.kubernetes.slices import Place, SliceDevice, SliceFacts, newest, whole_devices
+from scheduler.kubernetes.topology import Levels, Path, domain_records, name_domains
+from scheduler.kubernetes.wire import Key
+
+
+class Machines:
+    """Facts in, records out; only what changed is made anew."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._facts: dict[str, NodeFacts] = {}
+        self._slices: dict[Key, SliceFacts] = {}
+        self._slices_on: dict[str, set[Key]] = defaultdict(set)
+        self._machines: dict[str, Machine] = {}
+        self._stale: set[str] = set()
+        self._records: dict[str, NodeRecord] = {}
+        self._paths: dict[str, Path] = {}
+        self._names: dict[Path, str] = {}
+        self._terms: set[Terms] = set()
+        self._matching: dict[str, set[Terms]] = defaultdict(set)
+        self._levels = Levels()
+        self._cluster = ""
+        self._order: list[str] = []
+
+    @property
+    def facts(self) -> Mapping[str, NodeFacts]:
+        return self._facts
+
+    @property
+    def changed(self) -> bool:
+        return bool(self._stale)
+
+    def machine(self, name: str) -> Machine | None:
+        return self._machines.get(name)
+
+    def put(self, facts: NodeFacts) -> bool:
+        """Whether pods on the node see another machine than before."""
+        before = self._facts.get(facts.name)
+        if before == facts:
+            return False
+        self._facts[facts.name] = facts
+        self._stale.add(facts.name)
+        return self._rebuild(facts.name)
+
+    def drop(self, name: str) -> bool:
+        if self._facts.pop(name, None) is None:
+            return False
+        self._stale.add(name)
+        return self._rebuild(name)
+
+    def put_slice(self, key: Key, facts: SliceFacts | None) -> set[str]:
+        """Devices of a driver, None for those that are gone; returns the nodes that have become other machines."""
+        before = self._slices.pop(key, None)
+        if facts is not None:
+            self._slices[key] = facts
+        touched = {one.node for one in (before, facts) if one is not None and one.node} if before != facts else set()
+        for node in touched:
+            self._slices_on[node].discard(key)
+            if facts is not None and facts.node == node:
+                self._slices_on[node].add(key)
+        return {node for node in touched if self._rebuild(node)}
+
+    def _rebuild(self, name: str) -> bool:
+        before = self._machines.pop(name, None)
+        facts = self._facts.get(name)
+        if facts is not None:
+            slices = [self._slices[key] for key in sorted(self._slices_on.get(name, ()))]
+            self._machines[name] = with_slices(facts.hardware, slices) if slices else Machine(facts.hardware)
+            self._stale.add(name)
+        return self._machines.get(name) != before
+
+    def refresh(self, cluster: str, levels: Levels, terms: Collection[Terms]) -> None:
+        """Bring the records up to date; ``terms`` = those that some pod names."""
+        if cluster != self._cluster:
+            self._stale.update(self._facts)
+        elif levels != self._levels:
+            self._stale.update(n for n, f in self._facts.items() if levels.path(n, f.labels) != self._paths.get(n))
+        self._cluster, self._levels = cluster, levels
+        self._match(set(terms))
+        gone = {name for name in self._stale if name not in self._facts}
+        for name in gone:
+            for table in (self._records, self._paths, self._matching):
+                table.pop(name, None)
+        for name in self._stale - gone:
+            self._paths[name] = levels.path(name, self._facts[name].labels)
+        if self._stale:
+            self._name_domains()
+            self._order = sorted(self._facts)
+        for name in self._stale - gone:
+            self._records[name] = self._record(name)
+        self._stale.clear()
+
+    def _match(self, terms: set[Terms]) -> None:
+        """Find who matches which terms: new terms against all nodes, changed nodes against all terms."""
+        for lost in self._terms - terms:
+            for name, found in self._matching.items():
+                if lost in found:
+                    found.discard(lost)
+                    self._stale.add(name)
+        new = terms - self._terms
+        changed = [name for name in self._stale if name in self._facts]
+        self._terms = terms
+        for name in changed:
+            self._matching[name] = set()
+        self._search(terms, changed)
+        if new:
+            others = self._facts.keys() - set(changed)
+            self._stale |= self._search(new, others)
+
+    def _search(self, terms: set[Terms], names: Collection[str]) -> set[str]:
+        """Those of ``names`` that match any of the terms."""
+        if not terms or not names:
+            return set()
+        by_host: dict[str, list[Terms]] = defaultdict(list)
+        anywhere: list[Terms] = []
+        for wanted in terms:
+            named = hosts(wanted)
+            for host in named or ():
+                by_host[host].append(wanted)
+            if named is None:
+                anywhere.append(wanted)
+        found: set[str] = set()
+        for name in names:
+            labels = self._facts[name].labels
+            for wanted in (*anywhere, *by_host.get(labels.get(HOSTNAME, ""), ())):
+                if node_matches(wanted, name, labels):
+                    self._matching[name].add(wanted)
+                    found.add(name)
+        return found
+
+    def _name_domains(self) -> None:
+        names = name_domains(self._paths.values())
+        if names != self._names:
+            before, self._names = self._names, names
+            moved = (n for n, p in self._paths.items() if n in self._records and before.get(p) != names.get(p))
+            self._stale.update(moved)
+
+    def _record(self, name: str) -> NodeRecord:
+        facts, hardware, path = self._facts[name], self._machines[name].hardware, self._paths[name]
+        labels = {key: value for key, value in facts.labels.items() if not noisy(key)}
+        for offer in hardware.offers:
+            labels[offer_label(offer.resource, self._options)] = offer.word
+        for wanted in self._matching.get(name, ()):
+            labels[terms_label(wanted, self._options)] = "true"
+        return NodeRecord(
+            name=name,
+            cluster=self._cluster,
+            gpu_model=hardware.model if hardware.gpus else "",
+            gpus=hardware.gpus,
+            allocatable_gpus=hardware.allocatable,
+            gpu_memory_mib=hardware.memory_mib,
+            cpu_milli=facts.cpu_milli,
+            memory_mib=facts.memory_mib,
+            domain=self._names[path] if path else None,
+            max_pods=facts.max_pods,
+            zone=facts.zone,
+            labels=dict(sorted(labels.items())),
+            taints=list(facts.taints),
+            cordoned=facts.cordoned,
+            ready=facts.ready,
+            devices=list(hardware.devices),
+        )
+
+    def records(self) -> list[NodeRecord]:
+        return [self._records[name] for name in self._order]
+
+    def domains(self) -> list[DomainRecord]:
+        return domain_records(self._names, self._cluster)
+
+
+def with_slices(hardware: Hardware, slices: Iterable[SliceFacts]) -> Machine:
+    """What the device plugin says, and the devices that DRA drivers list; the same devices are not counted twice."""
+    listed = whole_devices(slices)
+    parts = _parts(slices, {device.uuid for _, device in listed})
+    cut: dict[str, dict[str, int]] = defaultdict(dict)
+    for _, part in parts:
+        cut[part.parent][part.profile] = cut[part.parent].get(part.profile, 0) + 1
+    if not listed and not parts:
+        return Machine(hardware)
+    devices = [
+        DeviceRecord(index=i, uuid=device.uuid, memory_mib=device.memory_mib, health=device.health)
+        for i, (_, device) in enumerate(listed)
+    ]
+    for parent in sorted(cut):
+        mig = [MigRecord(profile=profile, count=n) for profile, n in sorted(cut[parent].items())]
+        devices.append(DeviceRecord(index=len(devices), uuid=parent or None, mig=mig))
+    if hardware.gpus > len(devices) or hardware.devices:
+        return Machine(hardware, tuple(listed), tuple(parts))  # the plugin knows more of them
+    return Machine(_of_slices(hardware, devices, listed, parts), tuple(listed), tuple(parts))
+
+
+def _of_slices(
+    hardware: Hardware,
+    devices: list[DeviceRecord],
+    listed: list[tuple[Place, SliceDevice]],
+    parts: list[tuple[Place, SliceDevice]],
+) -> Hardware:
+    models = {device.model for _, device in (*listed, *parts) if device.model}
+    sizes = {device.memory_mib for _, device in listed}
+    only = sizes.pop() if len(sizes) == 1 else None
+    dra_alone = not any(offer.resource for offer in hardware.offers)
+    return Hardware(
+        gpus=len(devices),
+        allocatable=None if dra_alone else hardware.allocatable,
+        model=hardware.model or min(models, default="GPU"),
+        memory_mib=hardware.memory_mib or only,
+        devices=tuple(devices),
+        offers=hardware.offers,
+    )
+
+
+def _parts(slices: Iterable[SliceFacts], whole: set[str | None]) -> list[tuple[Place, SliceDevice]]:
+    """Slices of devices that are not themselves offered whole."""
+    found = [
+        (one.place, device)
+        for one in newest(slices)
+        for device in one.devices
+        if device.profile and device.parent not in whole
+    ]
+    return sorted(found, key=lambda pair: (pair[0], pair[1].name))

@@ -1,0 +1,239 @@
+"""A Pod object to what it says by itself; what other objects add is found when the record is made (``resolving``)."""
+
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from scheduler.cluster.errors import InputError
+from scheduler.cluster.rows import MAX_DEVICES, MAX_QUANTITY, MAX_TIME
+from scheduler.kubernetes.accelerators import accelerator
+from scheduler.kubernetes.builtin import Pod
+from scheduler.kubernetes.constraints import Constraints, read_constraints
+from scheduler.kubernetes.gangs import Hint, Wish, read_hint, read_wish
+from scheduler.kubernetes.marks import Marks, read_marks
+from scheduler.kubernetes.options import Options
+from scheduler.kubernetes.owners import Owner, read_owner
+from scheduler.kubernetes.quantities import MIB, NANO
+from scheduler.kubernetes.requests import effective
+from scheduler.kubernetes.unheld import Note
+
+MICRO = NANO // 1000
+RESERVATIONS = ("kai-resource-reservation", "runai-reservation")  # namespaces of pods that stand for shared devices
+HAMI_POD = "hami.io/vgpu-devices-allocated"
+KAI_FRACTION, KAI_MEMORY, KAI_DEVICES = "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"
+QUEUE_LABELS = ("kai.scheduler/queue", "runai/queue")
+KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
+VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+
+
+class Queues(msgspec.Struct, frozen=True, kw_only=True):
+    """Names by which quota systems know whose pod it is."""
+
+    kai: str = ""
+    kueue: str = ""
+    volcano: str = ""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """Accelerators that a pod asks for, by whatever way: resources, shares of a device, devices already given."""
+
+    resources: tuple[tuple[str, int], ...] = ()
+    fraction_milli: int = 0
+    memory_mib: int = 0
+    devices: int = 1
+    given: tuple[tuple[str, int, int], ...] = ()  # uuid, MiB, percent of cores
+
+    @property
+    def wants(self) -> bool:
+        return bool(self.resources or self.fraction_milli or self.memory_mib or self.given)
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """What many pods share."""
+
+    cpu_milli: int
+    memory_mib: int
+    asked: Asked
+    constraints: Constraints
+    marks: Marks
+    wish: Wish | None
+    queues: Queues
+    priority: int
+    priority_class: str
+    notes: tuple[Note, ...]
+
+
+class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What one Pod object says; two equal ones give equal records where their surroundings are equal."""
+
+    name: str
+    namespace: str
+    uid: str
+    node: str
+    phase: str
+    labels: dict[str, str]
+    shape: Shape
+    owner: Owner
+    hint: Hint | None
+    ready: bool
+    terminating: bool
+    deleted_at_s: int | None
+    grace_s: int | None
+    started_s: int | None
+    volumes: tuple[str, ...]  # names of PersistentVolumeClaims
+    device_claims: tuple[tuple[str, bool], ...]  # names of ResourceClaims, and whether each is of the pod alone
+    reservation: bool
+
+
+class Pool:
+    """One instance of each of equal things, because a fleet has few kinds of pods and many pods of each kind."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+        self._labels: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+
+    def one[T](self, thing: T) -> T:
+        return self._known.setdefault(thing, thing)  # type: ignore[no-any-return]
+
+    def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
+        key = tuple(sorted(labels.items()))
+        found = self._labels.get(key)
+        if found is None:
+            found = self._labels[key] = {sys.intern(name): sys.intern(value) for name, value in key}
+        return found
+
+    @property
+    def size(self) -> int:
+        return len(self._known) + len(self._labels)
+
+
+def read_pod(pod: Pod, options: Options, pool: Pool) -> PodFacts:
+    """Raises ``InputError`` that names the field."""
+    meta, spec, status = pod.metadata, pod.spec, pod.status
+    deleted, grace = meta.deletion_timestamp, meta.deletion_grace_period_seconds
+    owner = read_owner(meta)
+    group = spec.scheduling_group.pod_group_name if spec.scheduling_group else None
+    volumes = [v for v in spec.volumes if v.persistent_volume_claim or v.ephemeral] if spec.volumes else ()
+    return PodFacts(
+        name=meta.name,
+        namespace=sys.intern(meta.namespace),
+        uid=meta.uid,
+        node=sys.intern(spec.node_name),
+        phase=status.phase,
+        labels=pool.labels(meta.labels),
+        shape=pool.one(_shape(pod, options)),
+        owner=pool.one(owner),
+        hint=pool.one(read_hint(meta, group)),
+        ready=any(c.type == "Ready" and c.status == "True" for c in status.conditions),
+        terminating=deleted is not None,
+        # The API names the end of the grace period; the record wants the instant of the deletion
+        deleted_at_s=_seconds(deleted) - (grace or 0) if deleted is not None else None,
+        grace_s=min(grace, MAX_TIME) if grace is not None and deleted is not None else None,
+        started_s=_seconds(status.start_time) if status.start_time is not None else None,
+        volumes=tuple(
+            v.persistent_volume_claim.claim_name if v.persistent_volume_claim else f"{meta.name}-{v.name}"
+            for v in volumes
+        ),
+        device_claims=_device_claims(pod) if spec.resource_claims else (),
+        reservation=meta.namespace in RESERVATIONS,
+    )
+
+
+def _seconds(instant: datetime) -> int:
+    return int(instant.timestamp())
+
+
+def _device_claims(pod: Pod) -> tuple[tuple[str, bool], ...]:
+    made = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
+    found = []
+    for claim in pod.spec.resource_claims:
+        name = claim.resource_claim_name or made.get(claim.name) or ""
+        found.append((name, claim.resource_claim_name is None))
+    return tuple(found)
+
+
+def _shape(pod: Pod, options: Options) -> Shape:
+    meta, spec = pod.metadata, pod.spec
+    amounts = effective(pod)
+    constraints, notes = read_constraints(pod)
+    marks, odd = read_marks(meta.labels, meta.annotations, options)
+    if spec.scheduling_gates and not spec.node_name:
+        gates = ", ".join(gate.name for gate in spec.scheduling_gates)
+        odd = (*odd, Note("gate", "ignored", "$.spec.schedulingGates", gates))
+    return Shape(
+        cpu_milli=_within(-(-amounts.get("cpu", 0) // MICRO), "cpu"),
+        memory_mib=_within(-(-amounts.get("memory", 0) // (NANO * MIB)), "memory"),
+        asked=_asked(amounts, meta.annotations, dict(options.vendors)),
+        constraints=constraints,
+        marks=marks,
+        wish=read_wish(meta.annotations) if meta.annotations else None,
+        queues=_queues(meta.labels, meta.annotations),
+        priority=spec.priority or 0,
+        priority_class=spec.priority_class_name,
+        notes=(*notes, *odd),
+    )
+
+
+def _within(value: int, name: str) -> int:
+    if value > MAX_QUANTITY:
+        raise InputError(f"$.spec.containers.resources.{name}", value, f"must be at most {MAX_QUANTITY}")
+    return value
+
+
+NOTHING = Asked()
+
+
+def _asked(amounts: Mapping[str, int], annotations: Mapping[str, str], extra: Mapping[str, str]) -> Asked:
+    found = []
+    for name, value in amounts.items():
+        if "/" in name and value and (name in extra or accelerator(name) is not None):
+            number = -(-value // NANO)
+            if number > MAX_DEVICES:
+                raise InputError(f"$.spec.containers.resources.{name}", number, f"more than {MAX_DEVICES} devices")
+            found.append((name, number))
+    fraction, memory = _milli(annotations.get(KAI_FRACTION)), _integer(annotations.get(KAI_MEMORY))
+    given = _given(annotations[HAMI_POD]) if HAMI_POD in annotations else ()
+    if not (found or fraction or memory or given):
+        return NOTHING
+    devices = min(max(_integer(annotations.get(KAI_DEVICES)), 1), MAX_DEVICES)
+    return Asked(
+        resources=tuple(sorted(found)), fraction_milli=fraction, memory_mib=memory, devices=devices, given=given
+    )
+
+
+def _milli(text: str | None) -> int:
+    """A decimal share of one in thousandths, rounded up; 0 for anything else."""
+    head, _, tail = (text or "").partition(".")
+    if not (head + tail).isascii() or not (head + tail).isdigit() or len(head + tail) > 18:
+        return 0
+    scale = 10 ** len(tail)
+    share: int = -(-int(head + tail) * 1000 // scale)
+    return min(share, 1000)
+
+
+def _integer(text: str | None) -> int:
+    return min(int(text), MAX_QUANTITY) if text and text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
+def _given(text: str) -> tuple[tuple[str, int, int], ...]:
+    """HAMi's annotation: ``uuid,type,MiB,cores`` ended by ``:``, containers ended by ``;``."""
+    found: dict[str, tuple[int, int]] = {}
+    for part in text.replace(";", ":").split(":"):
+        words = part.split(",")
+        if len(words) == 4 and words[0]:
+            memory, cores = found.get(words[0], (0, 0))
+            found[words[0]] = (memory + _integer(words[2]), cores + _integer(words[3]))
+    return tuple((uuid, *amounts) for uuid, amounts in sorted(found.items()))
+
+
+NO_QUEUE = Queues()
+
+
+def _queues(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Queues:
+    kai = next((labels[label] for label in QUEUE_LABELS if label in labels), "")
+    kueue = labels.get(KUEUE_QUEUE, "")
+    volcano = annotations.get(VOLCANO_QUEUE) or labels.get("volcano.sh/queue-name", "")
+    return Queues(kai=kai, kueue=kueue, volcano=volcano) if kai or kueue or volcano else NO_QUEUE

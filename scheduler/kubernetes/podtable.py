@@ -1,0 +1,205 @@
+"""The pods of one cluster as they change: facts in, records out, and only those made anew that something concerns."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+
+from scheduler.cluster.records import GangRecord, PodRecord
+from scheduler.kubernetes.builtin import Pod, ResourceClaim
+from scheduler.kubernetes.machines import Machines
+from scheduler.kubernetes.objects import Key, Thing
+from scheduler.kubernetes.options import Options
+from scheduler.kubernetes.pods import PodFacts, Pool, Shape, read_pod
+from scheduler.kubernetes.resolving import Around, Prepared, Resolved, prepare, resolve, unique
+from scheduler.kubernetes.selectors import Selector, Terms, single
+from scheduler.kubernetes.slices import ClaimFacts, read_claim
+from scheduler.kubernetes.store import Store
+from scheduler.kubernetes.topology import Levels
+from scheduler.kubernetes.unheld import Note, Unheld
+from scheduler.kubernetes.watching import Role, Watchlist
+
+PODS, CLAIMS = "pods", "resourceclaims.resource.k8s.io"
+Used = tuple[str, Key]
+RESERVATION = Note(
+    "fraction", "ignored", "$.metadata", "stands for pods that share a device and are counted themselves"
+)
+SPARE_POOL = 50_000  # shapes and label sets kept beyond those that pods could need, before the pool is emptied
+
+
+class PodTable:
+    """Pods by key; ``facts`` are those of the last event, records those of the last ``refresh``."""
+
+    def __init__(self, options: Options, store: Store, machines: Machines) -> None:
+        self._options, self._store, self._machines = options, store, machines
+        self._facts: dict[Key, PodFacts] = {}
+        self._pool = Pool()
+        self._prepared: dict[tuple[int, bool], tuple[Shape, Prepared]] = {}
+        self._resolved: dict[Key, Resolved] = {}
+        self._uses: dict[Key, tuple[Used, ...]] = {}
+        self._users: dict[Used, set[Key]] = defaultdict(set)
+        self._on_node: dict[str, set[Key]] = defaultdict(set)  # pods with devices
+        self._in_namespace: dict[str, set[Key]] = defaultdict(set)
+        self._terms: Counter[Terms] = Counter()
+        self._dirty: set[Key] = set()
+        self._order: list[Key] | None = None
+        self._cluster, self._levels = "", Levels()
+        self.watchlist = Watchlist()
+
+    @property
+    def facts(self) -> Mapping[Key, PodFacts]:
+        return self._facts
+
+    @property
+    def terms(self) -> Collection[Terms]:
+        return self._terms.keys()
+
+    # Events
+
+    def put(self, pod: Pod) -> None:
+        """Raises ``InputError`` for a pod that says nonsense; what was known of it then still stands."""
+        facts = read_pod(pod, self._options, self._pool)
+        key = (facts.namespace, facts.name)
+        before = self._facts.get(key)
+        if before == facts:
+            return
+        self._facts[key] = facts
+        self._dirty.add(key)
+        if before is None:
+            self._order = None
+            self._in_namespace[facts.namespace].add(key)
+        if before is None or before.labels != facts.labels:
+            self.watchlist.place(key, facts.labels)
+        if before is None or before.shape.constraints != facts.shape.constraints:
+            self._watch(facts)
+            if before is not None:
+                self._unwatch(before)
+        if before is not None and before.node != facts.node:
+            self._on_node[before.node].discard(key)
+        if facts.node and (facts.shape.asked.wants or facts.device_claims):
+            self._on_node[facts.node].add(key)
+
+    def drop(self, key: Key) -> None:
+        facts = self._facts.pop(key, None)
+        if facts is None:
+            return
+        self._order = None
+        self._dirty.discard(key)
+        self._in_namespace[facts.namespace].discard(key)
+        self._on_node[facts.node].discard(key)
+        self.watchlist.remove(key)
+        self._unwatch(facts)
+        self._forget(key)
+
+    def node_changed(self, name: str) -> None:
+        self._dirty |= self._on_node.get(name, set())
+
+    def thing_changed(self, kind: str, key: Key) -> None:
+        self._dirty |= self._users.get((kind, key), set())
+
+    def watch_budget(self, namespace: str, before: Selector | None, now: Selector | None) -> None:
+        if before == now:
+            return
+        if now is not None:
+            self._dirty |= self.watchlist.watch((namespace, now), "budget", self._pods_of(namespace))
+        if before is not None:
+            self._dirty |= self.watchlist.unwatch((namespace, before), "budget")
+
+    def _watch(self, facts: PodFacts) -> None:
+        for selector, role in _watched(facts):
+            watched = (facts.namespace, selector)
+            self._dirty |= self.watchlist.watch(watched, role, self._pods_of(facts.namespace))
+
+    def _unwatch(self, facts: PodFacts) -> None:
+        for selector, role in _watched(facts):
+            self._dirty |= self.watchlist.unwatch((facts.namespace, selector), role) & self._facts.keys()
+
+    def _pods_of(self, namespace: str) -> Iterable[tuple[Key, dict[str, str]]]:
+        return ((key, self._facts[key].labels) for key in self._in_namespace[namespace])
+
+    def _forget(self, key: Key) -> None:
+        resolved = self._resolved.pop(key, None)
+        for terms in resolved.terms if resolved is not None else ():
+            self._terms[terms] -= 1
+            if not self._terms[terms]:
+                del self._terms[terms]
+        for used in self._uses.pop(key, ()):
+            users = self._users[used]
+            users.discard(key)
+            if not users:
+                del self._users[used]
+
+    # Records
+
+    def refresh(self, cluster: str, levels: Levels) -> None:
+        """Make the records of all pods that something has changed for."""
+        if cluster != self._cluster or levels.words != self._levels.words:
+            self._dirty.update(self._facts)
+        self._cluster, self._levels = cluster, levels
+        for key in self._dirty:
+            self._resolve(key)
+        self._dirty.clear()
+        if self._pool.size > SPARE_POOL + 4 * len(self._facts):
+            self._pool = Pool()
+            self._prepared.clear()
+
+    def _resolve(self, key: Key) -> None:
+        facts = self._facts[key]
+        self._forget(key)
+        if facts.reservation:
+            return
+        uses: list[Used] = []
+
+        def look(kind: str, other: Key) -> Thing | None:
+            uses.append((kind, other))
+            return self._store.get(kind, other)
+
+        def claim(name: str) -> ClaimFacts | None:
+            found = look(CLAIMS, (facts.namespace, name))
+            return read_claim(found) if isinstance(found, ResourceClaim) else None
+
+        machine = self._machines.machine(facts.node) if facts.node else None
+        around = Around(self._cluster, self._options, self._levels, look, claim, machine, self.watchlist)
+        found = resolve(facts, around, self._prepare(facts))
+        self._resolved[key] = found
+        for terms in found.terms:
+            self._terms[terms] += 1
+        self._uses[key] = tuple(dict.fromkeys(uses))
+        for used in self._uses[key]:
+            self._users[used].add(key)
+
+    def _prepare(self, facts: PodFacts) -> Prepared:
+        """Shapes are pooled, so that a shape is known by its address as long as it is held here."""
+        index = (id(facts.shape), facts.owner.agent)
+        known = self._prepared.get(index)
+        if known is None:
+            known = self._prepared[index] = (facts.shape, prepare(facts.shape, facts.owner.agent, self._options))
+        return known[1]
+
+    def _keys(self) -> list[Key]:
+        if self._order is None:
+            self._order = sorted(self._facts)
+        return self._order
+
+    def records(self) -> list[PodRecord]:
+        resolved = self._resolved
+        return [resolved[key].record for key in self._keys() if key in resolved]
+
+    def gangs(self) -> list[GangRecord]:
+        return unique(found.gang for found in self._resolved.values() if found.gang is not None)
+
+    def unheld(self) -> list[Unheld]:
+        found: list[Unheld] = []
+        for key in self._keys():
+            resolved = self._resolved.get(key)
+            notes = (RESERVATION,) if resolved is None else resolved.notes
+            found += [note.of(PODS, *key) for note in notes]
+        return found
+
+
+def _watched(facts: PodFacts) -> list[tuple[Selector, Role]]:
+    """Selectors of a pod whose matches must carry a label, or must not move."""
+    found = facts.shape.constraints
+    peers = [found.with_peers] if found.with_peers is not None and not facts.owner.agent else []
+    wanted: list[tuple[Selector, Role]] = [
+        (selector, "peers") for selector in (*peers, *found.without_peers) if single(selector) is None
+    ]
+    return wanted + [(selector, "wide") for selector in found.wide_without]

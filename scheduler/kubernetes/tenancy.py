@@ -1,0 +1,248 @@
+"""Whose a pod is, and how much its owner may have: queues of Kueue, KAI and Volcano, quotas of namespaces.
+
+A pod's tenant is, in this order: our label on the pod, the chosen labels on the pod and on its namespace, the queue of
+KAI, the ClusterQueue behind its Kueue queue, the queue of Volcano, and the namespace itself.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from scheduler.cluster.records import QuotaRecord, TenantRecord
+from scheduler.cluster.rows import MAX_COUNT
+from scheduler.kubernetes import custom
+from scheduler.kubernetes.accelerators import MODEL_LABELS, accelerator, product
+from scheduler.kubernetes.builtin import ResourceQuota
+from scheduler.kubernetes.options import Options
+from scheduler.kubernetes.owners import Look
+from scheduler.kubernetes.pods import PodFacts
+from scheduler.kubernetes.quantities import parse
+from scheduler.kubernetes.unheld import Unheld
+from scheduler.kubernetes.wire import Quantity
+
+COHORT = "cohort/"  # before the names of tenants that are cohorts
+REQUESTS = "requests."
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """All objects that say how much somebody may have."""
+
+    cluster_queues: Iterable[custom.ClusterQueue] = ()
+    cohorts: Iterable[custom.Cohort] = ()
+    flavors: Iterable[custom.ResourceFlavor] = ()
+    kai: Iterable[custom.KaiQueue] = ()
+    volcano: Iterable[custom.VolcanoQueue] = ()
+    namespaces: Iterable[ResourceQuota] = ()
+
+
+def tenant_of(pod: PodFacts, options: Options, look: Look) -> str | None:
+    """None = nobody's."""
+    if pod.shape.marks.tenant:
+        return pod.shape.marks.tenant
+    for label in options.tenant_labels:
+        if found := pod.labels.get(label):
+            return found
+    namespace = look("namespaces", ("", pod.namespace))
+    for label in (*options.tenant_labels, options.mark("tenant")):
+        if namespace is not None and (found := namespace.metadata.labels.get(label)):
+            return found
+    return _by_queue(pod, look) or (pod.namespace or None if options.namespace_tenants else None)
+
+
+def _by_queue(pod: PodFacts, look: Look) -> str | None:
+    queues, hint = pod.shape.queues, pod.hint
+    if queues.kai:
+        return queues.kai
+    group = look(hint.kind, (pod.namespace, hint.name)) if hint is not None else None
+    if isinstance(group, custom.KaiPodGroup) and group.spec.queue:
+        return group.spec.queue
+    local = queues.kueue
+    if isinstance(group, custom.KueueWorkload):
+        if group.status.admission is not None and group.status.admission.cluster_queue:
+            return group.status.admission.cluster_queue
+        local = local or group.spec.queue_name
+    if local:
+        queue = look("localqueues.kueue.x-k8s.io", (pod.namespace, local))
+        if isinstance(queue, custom.LocalQueue) and queue.spec.cluster_queue:
+            return queue.spec.cluster_queue
+    if queues.volcano:
+        return queues.volcano
+    return group.spec.queue or None if isinstance(group, custom.VolcanoPodGroup) else None
+
+
+def read_tenants(quotas: Quotas, options: Options) -> tuple[list[TenantRecord], list[Unheld]]:
+    """One record per name; where two systems know one name, the first in the order of this module is taken."""
+    unheld: list[Unheld] = []
+    found: dict[str, tuple[TenantRecord, str]] = {}
+    models = {flavor.metadata.name: _model(flavor) for flavor in quotas.flavors}
+    groups = (
+        ("clusterqueues.kueue.x-k8s.io", _cluster_queues(quotas, models, unheld)),
+        ("cohorts.kueue.x-k8s.io", _cohorts(quotas, models, unheld)),
+        ("queues.scheduling.run.ai", [_kai(queue, unheld) for queue in quotas.kai]),
+        ("queues.scheduling.volcano.sh", [_volcano(queue, unheld) for queue in quotas.volcano]),
+        ("resourcequotas", _namespaces(quotas.namespaces, options, unheld)),
+    )
+    for kind, records in groups:
+        for record in records:
+            known = found.setdefault(record.name, (record, kind))
+            if known[1] != kind:
+                unheld.append(_not(kind, record.name, "$.metadata.name", f"{known[1]} has a tenant of this name"))
+    return [found[name][0] for name in sorted(found)], unheld
+
+
+def _not(kind: str, name: str, field: str, detail: str, namespace: str = "") -> Unheld:
+    return Unheld(what="quota", done="ignored", kind=kind, name=name, namespace=namespace, field=field, detail=detail)
+
+
+def _model(flavor: custom.ResourceFlavor) -> str:
+    """The GPU model of a flavor's nodes, else the flavor's own name."""
+    labels = flavor.spec.node_labels
+    return next((product(labels[label]).model for label in MODEL_LABELS if label in labels), flavor.metadata.name)
+
+
+def _cluster_queues(quotas: Quotas, models: Mapping[str, str], unheld: list[Unheld]) -> list[TenantRecord]:
+    kind = "clusterqueues.kueue.x-k8s.io"
+    known = {cohort.metadata.name for cohort in quotas.cohorts}
+    found = []
+    for queue in quotas.cluster_queues:
+        spec, name = queue.spec, queue.metadata.name
+        cohort = spec.cohort_name or spec.cohort or None
+        found.append(
+            TenantRecord(
+                name=name,
+                parent=COHORT + cohort if cohort in known else None,
+                cohort=cohort,
+                weight=_weight(spec.fair_sharing, kind, name, unheld),
+                quotas=_flavors(spec.resource_groups, models, kind, name, unheld),
+            )
+        )
+    return found
+
+
+def _cohorts(quotas: Quotas, models: Mapping[str, str], unheld: list[Unheld]) -> list[TenantRecord]:
+    kind = "cohorts.kueue.x-k8s.io"
+    known = {cohort.metadata.name for cohort in quotas.cohorts}
+    found = []
+    for cohort in quotas.cohorts:
+        name, parent = cohort.metadata.name, cohort.spec.parent_name or cohort.spec.parent
+        found.append(
+            TenantRecord(
+                name=COHORT + name,
+                parent=COHORT + parent if parent in known else None,
+                cohort=parent or None,
+                weight=_weight(cohort.spec.fair_sharing, kind, name, unheld),
+                quotas=_flavors(cohort.spec.resource_groups, models, kind, name, unheld),
+            )
+        )
+    return found
+
+
+def _weight(sharing: custom.FairSharing | None, kind: str, name: str, unheld: list[Unheld]) -> int | None:
+    if sharing is None or sharing.weight is None:
+        return None
+    return _number(sharing.weight, kind, name, "$.spec.fairSharing.weight", unheld)
+
+
+def _flavors(
+    groups: Iterable[custom.ResourceGroup], models: Mapping[str, str], kind: str, name: str, unheld: list[Unheld]
+) -> list[QuotaRecord]:
+    """Quotas by GPU model; two flavors of one model add up."""
+    sums: dict[str, list[int | None]] = {}
+    for group in groups:
+        for flavor in group.flavors:
+            for resource in flavor.resources:
+                if not _whole(resource.name):
+                    continue
+                model = models.get(flavor.name, flavor.name)
+                field = f"$.spec.resourceGroups ({flavor.name})"
+                amounts = (resource.nominal_quota, resource.borrowing_limit, resource.lending_limit)
+                read = [None if a is None else _number(a, kind, name, field, unheld) for a in amounts]
+                before = sums.get(model)
+                sums[model] = read if before is None else list(map(_both, before, read))
+    return [
+        QuotaRecord(gpu_model=model, nominal=nominal, borrowing_limit=borrowing, lending_limit=lending)
+        for model, (nominal, borrowing, lending) in sorted(sums.items())
+    ]
+
+
+def _both(one: int | None, other: int | None) -> int | None:
+    """A limit that is not set has no bound, so neither has the sum."""
+    return None if one is None or other is None else one + other
+
+
+def _whole(resource: str) -> bool:
+    found = accelerator(resource.removeprefix(REQUESTS))
+    return found is not None and found.sort == "whole"
+
+
+def _number(
+    amount: Quantity, kind: str, name: str, field: str, unheld: list[Unheld], namespace: str = ""
+) -> int | None:
+    """A whole number as it stands, None for anything else, which is then said."""
+    try:
+        value = parse(str(amount) if not isinstance(amount, float) else repr(amount))
+    except ValueError as error:
+        unheld.append(_not(kind, name, field, f"{amount!r}: {error}", namespace))
+        return None
+    if value.denominator != 1 or not 0 <= value <= MAX_COUNT:
+        unheld.append(_not(kind, name, field, f"{amount} is not a whole number", namespace))
+        return None
+    return int(value)
+
+
+def _kai(queue: custom.KaiQueue, unheld: list[Unheld]) -> TenantRecord:
+    kind, name = "queues.scheduling.run.ai", queue.metadata.name
+    gpu = queue.spec.resources.gpu if queue.spec.resources is not None else None
+    amounts = (gpu.quota, gpu.limit, gpu.over_quota_weight) if gpu is not None else (None, None, None)
+    fields = ("quota", "limit", "overQuotaWeight")
+    quota, limit, weight = (
+        # -1 is unlimited: no bound, and as a quota no number that could be guaranteed
+        None if amount is None or amount == -1 else _number(amount, kind, name, f"$.spec.resources.gpu.{field}", unheld)
+        for amount, field in zip(amounts, fields, strict=True)
+    )
+    parent = queue.spec.parent_queue or None
+    return TenantRecord(name=name, parent=parent, guarantee_gpus=quota, cap_gpus=limit, weight=weight)
+
+
+def _volcano(queue: custom.VolcanoQueue, unheld: list[Unheld]) -> TenantRecord:
+    kind, name, spec = "queues.scheduling.volcano.sh", queue.metadata.name, queue.spec
+    cap = _sum(spec.capability, kind, name, "$.spec.capability", unheld)
+    guarantee = _sum(spec.guarantee.resource, kind, name, "$.spec.guarantee", unheld)
+    if any(map(_whole, spec.deserved)):
+        unheld.append(_not(kind, name, "$.spec.deserved", "a share that others may use until it is asked for"))
+    return TenantRecord(
+        name=name, parent=spec.parent or None, weight=spec.weight, cap_gpus=cap, guarantee_gpus=guarantee
+    )
+
+
+def _sum(
+    amounts: Mapping[str, Quantity], kind: str, name: str, field: str, unheld: list[Unheld], namespace: str = ""
+) -> int | None:
+    read = [
+        _number(amount, kind, name, field, unheld, namespace)
+        for resource, amount in sorted(amounts.items())
+        if _whole(resource)
+    ]
+    known = [number for number in read if number is not None]
+    return sum(known) if known and len(known) == len(read) else None
+
+
+def _namespaces(quotas: Iterable[ResourceQuota], options: Options, unheld: list[Unheld]) -> list[TenantRecord]:
+    """A cap per namespace: of several quotas the smallest.  Quotas for some pods only are said, not held."""
+    kind = "resourcequotas"
+    caps: dict[str, int] = {}
+    for quota in quotas:
+        (namespace, name), spec = quota.key, quota.spec
+        hard = {r: amount for r, amount in spec.hard.items() if r.startswith(REQUESTS) and _whole(r)}
+        if not hard:
+            continue
+        if not options.namespace_tenants:
+            unheld.append(_not(kind, name, "$.spec.hard", "namespaces are no tenants here", namespace))
+            continue
+        if spec.scopes or spec.scope_selector is not None:
+            unheld.append(_not(kind, name, "$.spec.scopes", "it counts only some of the pods", namespace))
+            continue
+        cap = _sum(hard, kind, name, "$.spec.hard", unheld, namespace)
+        if cap is not None:
+            caps[namespace] = min(cap, caps.get(namespace, cap))
+    return [TenantRecord(name=namespace, cap_gpus=cap) for namespace, cap in sorted(caps.items())]
