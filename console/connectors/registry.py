@@ -7,6 +7,7 @@ from django.conf import settings
 
 from console.connectors.choices import Kind
 from console.connectors.filed import FileConnector
+from console.connectors.kubernetes.connector import KubernetesConnector
 from console.connectors.protocol import Connector, ConnectorError
 from console.connectors.simulated import SimulatedConnector
 
@@ -14,6 +15,7 @@ _KINDS: dict[str, Callable[[dict[str, Any]], Connector]] = {
     Kind.FILE: lambda config: FileConnector(config["document"]),
     Kind.OPENB: lambda config: FileConnector(config["document"]),
     Kind.SIMULATED: lambda config: SimulatedConnector(config["cluster"]),
+    Kind.KUBERNETES: lambda config: KubernetesConnector(config["cluster"]),
 }
 
 
