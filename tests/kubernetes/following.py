@@ -9,7 +9,8 @@ from console.connectors.kubernetes.access import Login, log_in
 from console.connectors.kubernetes.feed import ClusterFeed
 from console.connectors.kubernetes.reflector import Limits
 from console.connectors.kubernetes.wire import Api, Patience
-from scheduler.kubernetes.objects import KINDS
+from scheduler.kubernetes.objects import KINDS, Bad, Key, Thing
+from scheduler.kubernetes.reader import Reader
 from tests.kubernetes.player.cluster import Cluster
 from tests.kubernetes.player.server import Player
 from tests.kubernetes.worlds import path_of
@@ -18,7 +19,7 @@ from tests.kubernetes.worlds import path_of
 QUICK = Limits(
     page=7, smallest_page=2, largest_page=50, watch_s=(4, 8), overlap_s=0.4, grace_s=0.15, doubt_s=0.2,
     longest_doubt_s=0.4, resync_s=60.0, first_wait_s=0.01, longest_wait_s=0.05, longest_asked_s=0.05, absent_s=0.5,
-    forbidden_s=0.1, lived_s=0.3, few=4,
+    forbidden_s=0.1, lived_s=0.3,
 )  # fmt: skip
 IMPATIENT = Patience(connect_s=2.0, answer_s=0.4, page_s=0.5, silent_s=0.4)
 WAIT_S = 60.0
@@ -28,6 +29,26 @@ def api_of(player: Player, cluster: str = "one", token: str = "", patience: Pati
     return Api(log_in(Login(context="test", server=player.url(cluster), token=token)), patience)
 
 
+class Shelf(Reader):
+    """A reader that can be asked what it holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shelves: dict[str, dict[Key, tuple[str, str]]] = {}
+
+    def put(self, kind: str, thing: Thing) -> None:
+        super().put(kind, thing)
+        self.shelves.setdefault(kind, {})[thing.key] = (thing.metadata.uid, thing.metadata.resource_version)
+
+    def put_bad(self, bad: Bad) -> None:
+        super().put_bad(bad)
+        self.shelves.setdefault(bad.kind, {}).pop((bad.namespace, bad.name), None)
+
+    def drop(self, kind: str, key: Key) -> None:
+        super().drop(kind, key)
+        self.shelves.setdefault(kind, {}).pop(key, None)
+
+
 @contextmanager
 def following(
     player: Player, cluster: str = "one", limits: Limits = QUICK, kinds: tuple[str, ...] = (), **options: Any
@@ -35,7 +56,7 @@ def following(
     token = player.clusters[cluster].token
     chosen = [KINDS[name] for name in kinds] if kinds else None
     api = api_of(player, cluster, token, options.pop("patience", IMPATIENT))
-    feed = ClusterFeed(cluster, api, limits=limits, kinds=chosen, **options)
+    feed = ClusterFeed(cluster, api, limits=limits, kinds=chosen, reader=Shelf(), **options)
     feed.start()
     try:
         yield feed
@@ -54,8 +75,8 @@ def until(condition: Callable[[], bool], what: str) -> None:
 def held(feed: ClusterFeed, kind: str) -> dict[Any, tuple[str, str]]:
     """(uid, version) of all objects of a kind that the feed's reader holds."""
     with feed._lock:
-        things = dict(feed._reader._things[kind])
-    return {key: (thing.metadata.uid, thing.metadata.resource_version) for key, thing in things.items()}
+        assert isinstance(feed._reader, Shelf)
+        return dict(feed._reader.shelves.get(kind, {}))
 
 
 def told(player: Player, cluster: Cluster, kind: str) -> dict[Any, tuple[str, str]]:

@@ -42,7 +42,8 @@ from console.connectors.kubernetes.wire import Api, Trouble, check_event
 from console.connectors.protocol import ConnectorError
 from scheduler.cluster.errors import InputError
 from scheduler.kubernetes.objects import KINDS, Bad, Event, Kind, Thing, decode_event, decode_list
-from scheduler.kubernetes.reader import Options, Reader, Reading
+from scheduler.kubernetes.options import Options
+from scheduler.kubernetes.reader import Reader, Reading
 
 log = structlog.get_logger(__name__)
 STACK = 512 << 10
@@ -86,11 +87,12 @@ class ClusterFeed:
         terms: Terms | None = None,
         expected: Mapping[str, int] | None = None,
         kinds: Iterable[Kind] | None = None,
+        reader: Reader | None = None,
     ) -> None:
         self.cluster = cluster
         self._api = api
         self._terms = terms or Terms()
-        self._reader = Reader(options)
+        self._reader = reader or Reader(options)
         self._lock = threading.Lock()  # guards the reader and all reflectors
         self._stop = threading.Event()
         self._changes = 0

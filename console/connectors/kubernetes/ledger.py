@@ -118,9 +118,12 @@ class Ledger:
             self._recent[order] = None
             if len(self._recent) > RECENT:
                 del self._recent[next(iter(self._recent))]
+        unread = event.what != "DELETED" and self.unread(item)
         verdict = self._ended(item, order) if event.what == "DELETED" else self._lives(item, order, repeated)
         self.reach(item.version, now)
-        return verdict if item.version else Verdict(verdict.act, "an event has no resourceVersion")
+        if not item.version:
+            return Verdict(verdict.act, "an event has no resourceVersion")
+        return Verdict(verdict.act, "an object cannot be read") if unread else verdict
 
     def _ended(self, item: Item, order: Order) -> Verdict:
         known = self._known.get(item.key)
@@ -134,6 +137,10 @@ class Ledger:
             return Verdict(Drop(item.key), "an object ended before its last change" if early else "")
         late = order is None or last is None or order <= last
         return SAME if late else Verdict(doubt="an object ended after another one took its name")
+
+    def unread(self, item: Item) -> bool:
+        """An object that could be read so far, or was not there, and now cannot be."""
+        return not item.uid and self._known.get(item.key, ("new", None))[0] != ""
 
     def _lives(self, item: Item, order: Order, repeated: bool) -> Verdict:
         if item.uid in self._buried:

@@ -6,9 +6,9 @@ opened again a little before the last version, or everything is listed anew.
 
 What is not taken at its word.  A list that is older than what was seen, or that lacks most of what was there a moment
 ago, or a kind that has disappeared: the state is held for a grace and asked for again; when the answer repeats, it is
-believed.  An event that contradicts what is known is decided by uid and version, and the kind is listed anew, at most
-once in a while.  Besides, everything is listed anew about once an hour, since an event that was never sent leaves no
-trace.
+believed, and asked for once more a little later.  An event that contradicts what is known is decided by uid and
+version, and the kind is listed anew, at most once in a while.  Besides, everything is listed anew about once an hour,
+since an event that was never sent leaves no trace.
 """
 
 import random
@@ -61,7 +61,6 @@ class Limits:
     forbidden_s: float = 120.0
     lived_s: float = 5.0  # a stream that lasted so long was worth opening
     tries: int = 3  # before a watch that does not come up, or a list that expires, is begun anew
-    few: int = 20  # losing fewer objects than this is never suspicious
 
 
 @dataclass(slots=True)
@@ -76,6 +75,7 @@ class _Listing:
     before: int
     began: float
     version: str = ""
+    again: bool = False  # to be asked for once more before long, because something in it is hard to believe
     seen: set[Hashable] = field(default_factory=set)
 
 
@@ -160,6 +160,7 @@ class Reflector:
         before = len(listing.seen)
         for item in page.items:
             listing.seen.add(item.key)
+            listing.again = listing.again or self.ledger.unread(item)
             put = self.ledger.take(item)
             if put is not None:
                 told.append(put)
@@ -181,23 +182,25 @@ class Reflector:
                 return self._wait(self.limits.grace_s, Doubt.WENT_BACK.value, AFRESH)
             self.ledger.forget_versions()
         self._listing = _Listing(max(len(self.ledger), 0 if self.ready else self.expected), now, page.version)
+        self._listing.again = order is not None and self.ledger.high == 0 and self.ready
         return None
 
     def _finish(self, listing: _Listing, now: float) -> list[Instruction]:
         missing = [key for key in self.ledger if key not in listing.seen]
         lost = max(len(missing), 0 if self.ready else self.expected - len(listing.seen))
-        if lost >= self.limits.few and lost * 2 > listing.before:
+        if lost * 2 > listing.before:
             detail = f"{lost} of {listing.before} are not in the list"
             if not self._believe(Doubt.VANISHED, detail, now):
                 self._listing = None
                 return [self._wait(self.limits.grace_s, Doubt.VANISHED.value, AFRESH)]
+            listing.again = True
         self.ledger.settle(listing.version, now)
         gap = self._listed_at is not None and now - self._listed_at > 2 * self._doubt_s
         self._doubt_s = self.limits.doubt_s if gap else self._doubt_s
         self.ready, self.suspicion, self.reason = True, None, ""
         self.lists, self.fresh_at, self._listed_at = self.lists + 1, listing.began, now
         self._failures = self._expired = 0
-        self._page, self._doubted, self._listing = self.limits.page, False, None
+        self._page, self._doubted, self._listing = self.limits.page, listing.again, None
         self._resync_at = now + self.limits.resync_s * self.rng.uniform(0.8, 1.2)
         return [*self.ledger.sweep(missing), self._watch(now)]
 
@@ -276,7 +279,7 @@ class Reflector:
             return [self._wait(self._back_off(), reason, AFRESH)]
         if word == "slow":
             self._page = max(self._page // 2, self.limits.smallest_page)
-        return [self._wait(self._back_off(), reason, self._after)]
+        return [self._wait(self._back_off(), reason, self._page_again(0))]
 
     def _refused(self, refused: Refused, now: float) -> list[Instruction]:
         status = refused.status
@@ -294,7 +297,7 @@ class Reflector:
         asked = min(max(refused.retry_after_s or 0.0, 0.0), self.limits.longest_asked_s)
         asked *= self.rng.uniform(1.0, 1.2)
         if self.phase == Phase.LISTING:
-            return [self._wait(max(asked, self._back_off()), self.reason, self._after)]
+            return [self._wait(max(asked, self._back_off()), self.reason, self._page_again(status))]
         return [self._wait(max(asked, self._break_off()), self.reason, self._retry())]
 
     def _gone(self) -> Wait:
@@ -318,6 +321,10 @@ class Reflector:
         wait = self._wait(self.rng.uniform(0.8, 1.2) * self.limits.absent_s, "not known to the API", AFRESH)
         self.phase = Phase.ABSENT
         return [*drops, wait]
+
+    def _page_again(self, status: int) -> Wire:
+        """The same page, or the whole list when the API cannot make sense of what it gave us, or fails too often."""
+        return AFRESH if status == 400 or self._failures % self.limits.tries == 0 else self._after
 
     def _retry(self) -> Wire:
         """The watch once more, or now and then a fresh list when it fails again and again."""

@@ -5,7 +5,7 @@ import json
 
 from tests.kubernetes.player.cluster import Cluster
 from tests.kubernetes.player.http import Exchange, Request, status
-from tests.kubernetes.player.store import Gone, dump
+from tests.kubernetes.player.store import Gone, Unknown, dump
 
 REFUSALS = {
     "list 429": (429, "TooManyRequests", "too many requests, please try again later", 1),
@@ -58,6 +58,9 @@ class Lists:
             version, items, following, left = self._cluster.store.page(self._path, limit, token)
         except Gone as error:
             await exchange.answer(410, status(410, "Expired", str(error)))
+            return
+        except Unknown as error:
+            await exchange.answer(400, status(400, "BadRequest", str(error)))
             return
         meta: dict[str, str | int] = {"resourceVersion": str(version)}
         if following:

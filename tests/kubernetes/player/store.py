@@ -23,6 +23,10 @@ class Gone(Exception):
     """The version or the token asked for is too old."""
 
 
+class Unknown(Exception):
+    """A token that this server never gave."""
+
+
 class Told(NamedTuple):
     version: int
     what: str
@@ -126,6 +130,8 @@ class Store:
         if not token:
             return self.version, 0
         version, _, start = base64.urlsafe_b64decode(token).decode().partition(":")
+        if not start.isdigit():
+            raise Unknown("continue key is not valid")
         return int(version), int(start)
 
     def since(self, path: str, version: int) -> list[Told]:
