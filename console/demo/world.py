@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 HOST = "127.0.0.1"
 QUEUES = ("observe", "plan", "execute")
 WORKER_STOP_SECONDS = 8.0  # an idle worker may take five to notice
+SLOW_TO_STOP = (*QUEUES, "watch")
 _QUIET = ["--without-gossip", "--without-mingle", "--loglevel", "WARNING"]
 
 
@@ -57,6 +58,7 @@ class Demo:
         commands = {
             "web": web,
             **{queue: _worker(queue) for queue in QUEUES},
+            "watch": _manage("watch"),
             "beat": [
                 *_celery("beat"),
                 "--schedule",
@@ -70,7 +72,7 @@ class Demo:
         if self.server is not None:
             commands = {"redis": self.server.command, **commands}
         return [
-            Child(name, command, environment, self.log(name), WORKER_STOP_SECONDS if name in QUEUES else 5.0)
+            Child(name, command, environment, self.log(name), WORKER_STOP_SECONDS if name in SLOW_TO_STOP else 5.0)
             for name, command in commands.items()
         ]
 

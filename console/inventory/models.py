@@ -38,6 +38,34 @@ class Source(models.Model):
         return self.kind == SourceKind.SIMULATED
 
 
+class WatchProcess(models.Model):
+    """A living process that follows clusters.  One that has not been seen for a while is dead."""
+
+    name = models.CharField(max_length=150, primary_key=True, help_text="host, process id and a token")
+    began_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Watch(models.Model):
+    """Who follows a source, until when, and how it fares there.
+
+    ``holder`` may write readings of the source while ``expires_at`` lies ahead; whoever comes later takes over.
+    """
+
+    source = models.OneToOneField(Source, on_delete=models.CASCADE, primary_key=True, related_name="watch")
+    holder = models.CharField(max_length=150, blank=True)
+    held_since = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+    health = models.JSONField(null=True, help_text="connectors.kubernetes.health.Health, as last told")
+    health_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.source_id} by {self.holder or 'nobody'}"
+
+
 class Counter(models.Model):
     """The one row whose lock puts observations of all sources into one order."""
 
@@ -81,6 +109,20 @@ class FleetLayout(models.Model):
         return self.digest
 
 
+class Unheld(models.Model):
+    """What readings could not hold, under the digest of all of it: most readings of a cluster share one list."""
+
+    digest = models.CharField(max_length=64, primary_key=True)
+    total = models.PositiveIntegerField()
+    groups = models.JSONField(help_text="[what, done, kind, how many], most frequent first")
+    rows = models.BinaryField(help_text="the first of them object by object, compressed JSON")
+    kept = models.PositiveIntegerField(help_text="how many are among the rows")
+    stored_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.total} not held ({self.digest[:12]})"
+
+
 class Observation(models.Model):
     """One reading of one source.  Revisions ascend over all sources and in commit order."""
 
@@ -93,6 +135,7 @@ class Observation(models.Model):
     counts = models.JSONField(default=dict, help_text="nodes, pods, gpus, clusters, orphans")
     changed = models.PositiveIntegerField(null=True, help_text="cells that differ from the reading before")
     warnings = models.JSONField(default=list)
+    unheld = models.ForeignKey(Unheld, on_delete=models.PROTECT, null=True, related_name="+")
     layout = models.ForeignKey(Layout, on_delete=models.PROTECT, null=True, related_name="+")
     fleet_layout = models.ForeignKey(FleetLayout, on_delete=models.PROTECT, null=True, related_name="+")
     fleet = models.JSONField(default=list, help_text="[source, revision] of all sources as this one found them")

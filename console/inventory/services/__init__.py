@@ -1,6 +1,14 @@
 """Everything that writes: readings, files, measurements, and what is kept of them."""
 
 from console.connectors.protocol import ConnectorError as ReadError
+from console.inventory.services.clusters import (
+    Asked,
+    ClusterError,
+    add_cluster,
+    change_cluster,
+    try_cluster,
+    try_source,
+)
 from console.inventory.services.comparing import ask_for_comparisons, snapshots_to_compare, store_comparison
 from console.inventory.services.loading import (
     MAX_BYTES,
@@ -14,15 +22,23 @@ from console.inventory.services.measuring import has_newer, snapshot_of, store_m
 from console.inventory.services.observing import Encoded, connector_of, fresh, newest, observe, observe_due, revision_of
 from console.inventory.services.retention import sweep
 from console.inventory.services.sources import remove_source, retry_source
+from console.inventory.services.watching import MOST as MOST_WATCHED
+from console.inventory.services.watching import Watcher
 from scheduler.cluster.errors import InputError
 
 __all__ = [
     "MAX_BYTES",
+    "MOST_WATCHED",
+    "Asked",
+    "ClusterError",
     "Encoded",
     "InputError",
     "ReadError",
+    "Watcher",
     "accept_upload",
+    "add_cluster",
     "ask_for_comparisons",
+    "change_cluster",
     "connector_of",
     "establish_world",
     "fresh",
@@ -41,4 +57,6 @@ __all__ = [
     "store_comparison",
     "store_measurement",
     "sweep",
+    "try_cluster",
+    "try_source",
 ]

@@ -11,14 +11,16 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from console.connectors.protocol import Connector, ConnectorError
+from console.connectors.protocol import Aside, Connector, ConnectorError, Told
 from console.connectors.registry import connect
 from console.dispatch.services import enqueue
 from console.inventory import archive
 from console.inventory.cells import Cells
-from console.inventory.choices import SourceState
+from console.inventory.choices import WATCHED, SourceState
 from console.inventory.models import Counter, Observation, Source
+from console.inventory.services.leases import expire
 from console.inventory.services.recording import confirm, record
+from console.inventory.services.unheld import keep_unheld
 from scheduler.cluster.build import build
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import Snapshot
@@ -61,33 +63,34 @@ def observe_due() -> int:
     """Asks for a reading of every source that is due; returns how many.  Each asking moves the next one on."""
     now = timezone.now()
     asked = 0
-    for source in Source.objects.filter(_free(now), next_due_at__lte=now):
+    for source in Source.objects.filter(_free(now), next_due_at__lte=now).exclude(kind__in=WATCHED):
         due_again = now + timedelta(seconds=_wait_s(source))
         mine = Source.objects.filter(pk=source.pk, next_due_at=source.next_due_at).update(next_due_at=due_again)
         if mine:
             enqueue("inventory.observe", source_id=source.pk)
             asked += 1
+    expire()
     _ask_for_sweep(now)
     return asked
 
 
-def observe(source_id: int, encode: Encode | None = None) -> Observation | None:
-    """Reads a source once and keeps what is new.
+def observe(source_id: int, encode: Encode | None = None, wire: Connector | None = None) -> Observation | None:
+    """Reads a source once and keeps what is new.  A watched source is read by whoever follows it, through its ``wire``.
 
     Returns its newest observation; None where another process is reading it at this moment, or where it could not be
     read (then the error stands on the source).  ``encode`` draws the map columns; without it the reading is complete
     but not on the map until the next one with it.
     """
-    source, claim = _claim(source_id)
+    source, claim = _claim(source_id, wire)
     if source is None:
         return None
     try:
-        found = _read(source, encode)
+        found = _read(source, encode, wire)
     except (ConnectorError, InputError) as error:
-        _note_failure(source, str(error))
+        note_failure(source, str(error))
         return None
     except Exception as error:
-        _note_failure(source, f"unexpected {type(error).__name__}: {error}")
+        note_failure(source, f"unexpected {type(error).__name__}: {error}")
         raise
     finally:
         Source.objects.filter(pk=source_id, claim=claim).update(claim=None, claimed_until=None)
@@ -98,7 +101,7 @@ def fresh(source_id: int, since: datetime, seconds: float = 30.0) -> tuple[Obser
     """A reading that was begun at ``since`` or later; waits for whoever reads now.  Raises ``ConnectorError``."""
     deadline = time.monotonic() + seconds
     while True:
-        found = observe(source_id)
+        found = observe(source_id) or Observation.objects.filter(source=source_id).first()
         if found is not None and found.observed_at >= since:
             return found, archive.load(found.digest)
         source = Source.objects.get(pk=source_id)
@@ -113,39 +116,47 @@ def _free(now: datetime) -> Q:
     return Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)
 
 
-def _claim(source_id: int) -> tuple[Source | None, uuid.UUID]:
-    """The source and a token for its release; None where somebody else holds it."""
+def _claim(source_id: int, wire: Connector | None) -> tuple[Source | None, uuid.UUID]:
+    """The source and a token for its release; None where somebody else holds it, or has to read it."""
     now, token = timezone.now(), uuid.uuid4()
     source = Source.objects.filter(pk=source_id).first()
-    if source is None:
+    if source is None or (wire is None and source.kind in WATCHED):
         return None, token
     until = now + timedelta(seconds=max(30, CLAIM_PERIODS * source.period_s))
     mine = Source.objects.filter(_free(now), pk=source_id).update(claim=token, claimed_until=until)
     return (source if mine else None), token
 
 
-def _read(source: Source, encode: Encode | None) -> Observation:
+def _read(source: Source, encode: Encode | None, wire: Connector | None) -> Observation:
     begun_at = timezone.now()
-    connector = connector_of(source)
+    connector = wire or connector_of(source)
     version = connector.version()
     last = Observation.objects.filter(source=source).first()
     drawn = last is not None and (encode is None or last.columns is not None)
     if last is not None and drawn and version == source.version:
         return confirm(source, last, begun_at)
-    seen = connector.observe()
-    snapshot = seen if isinstance(seen, Snapshot) else build(seen)
+    snapshot, aside = _seen(connector)
     if last is not None and drawn and snapshot.digest == last.digest:
-        return confirm(source, last, begun_at)
+        return confirm(source, last, begun_at, version, keep_unheld(aside))
     encoded = encode(snapshot) if encode is not None else None
     archive.store(snapshot)
     columns, gpu_states = (encoded.columns, encoded.gpu_states) if encoded is not None else (None, None)
-    observation = record(source, snapshot, begun_at, version, columns, gpu_states)
+    observation = record(source, snapshot, begun_at, version, columns, gpu_states, unheld=keep_unheld(aside))
     if encode is not None:
         enqueue("inventory.measure", observation_id=observation.pk)
     return observation
 
 
-def _note_failure(source: Source, text: str) -> None:
+def _seen(connector: Connector) -> tuple[Snapshot, tuple[Aside, ...] | None]:
+    """The snapshot, and what it could not hold; None where the connector never says."""
+    seen = connector.observe()
+    if isinstance(seen, Told):
+        return build(seen.document), seen.aside
+    return (seen if isinstance(seen, Snapshot) else build(seen)), None
+
+
+def note_failure(source: Source, text: str) -> None:
+    """The source could not be read; its error stands on it until a reading succeeds."""
     now = timezone.now()
     failures = source.failures + 1
     log.warning("source.failed", source=source.name, failures=failures, error=text)

@@ -11,7 +11,7 @@ from django.db.models import F, OuterRef, Subquery
 
 from console.inventory.cells import Cells, layout_of, pack_columns, unpack_columns
 from console.inventory.choices import MEASURES, STORED, SourceState
-from console.inventory.models import Counter, FleetLayout, Layout, Observation, Source
+from console.inventory.models import Counter, FleetLayout, Layout, Observation, Source, Unheld
 from console.live.services import publish
 from scheduler.cluster.snapshot import ORPHAN, UNKNOWN, Snapshot
 
@@ -27,6 +27,7 @@ def record(
     version: str,
     columns: Cells | None,
     gpu_states: Cells | None,
+    unheld: Unheld | None = None,
 ) -> Observation:
     """One new row, after all rows that are committed: the order of revisions is the order of commits."""
     revision = _next_revision()
@@ -38,6 +39,7 @@ def record(
         begun_at=begun_at,
         observed_at=begun_at,
         counts=_counts(snapshot),
+        unheld=unheld,
         warnings=list(snapshot.warnings[:KEPT_WARNINGS]),
     )
     if columns is not None and gpu_states is not None:
@@ -50,11 +52,14 @@ def record(
 
 
 @transaction.atomic
-def confirm(source: Source, last: Observation, begun_at: datetime) -> Observation:
-    """The source reports what it reported before: only the age changes."""
-    Observation.objects.filter(pk=last.pk).update(observed_at=begun_at)
+def confirm(
+    source: Source, last: Observation, begun_at: datetime, version: str = "", unheld: Unheld | None = None
+) -> Observation:
+    """The source reports what it reported before: only the age changes, and perhaps what the format cannot hold."""
     last.observed_at = begun_at
-    _note_success(source, begun_at, source.version)
+    last.unheld = unheld or last.unheld
+    Observation.objects.filter(pk=last.pk).update(observed_at=begun_at, unheld=last.unheld)
+    _note_success(source, begun_at, version or source.version)
     _announce("snapshot.confirmed", last, source, changed=0)
     return last
 

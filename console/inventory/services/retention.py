@@ -16,6 +16,7 @@ from console.inventory.models import (
     Measurement,
     Observation,
     Source,
+    Unheld,
     Upload,
     UsageSlot,
 )
@@ -43,6 +44,7 @@ def sweep() -> dict[str, int]:
         dropped["observations"] += _drop(old)
     dropped["blobs"] = _drop_blobs(keep)
     dropped["layouts"] = _drop_layouts()
+    _drop_unheld()
     UsageSlot.objects.filter(began_at__lt=now - timedelta(days=USAGE_DAYS)).delete()
     Upload.objects.filter(created_at__lt=now - timedelta(days=UPLOAD_DAYS)).delete()
     Comparison.objects.filter(asked_at__lt=now - timedelta(seconds=COMPARISON_S)).delete()
@@ -89,6 +91,13 @@ def _drop_blobs(keep: Iterable[str]) -> int:
         except ProtectedError:
             continue
     return dropped
+
+
+def _drop_unheld() -> None:
+    """Like blobs, they are stored before the row that names them is committed."""
+    used = Observation.objects.filter(unheld__isnull=False).values("unheld")
+    aged = Unheld.objects.filter(stored_at__lt=timezone.now() - timedelta(seconds=YOUNG_S))
+    aged.exclude(pk__in=used).delete()
 
 
 def _drop_layouts() -> int:

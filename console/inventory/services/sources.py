@@ -9,8 +9,9 @@ from django.utils import timezone
 from console.audit.services import record as write_down
 from console.connectors import simulated
 from console.dispatch.services import enqueue
-from console.inventory.choices import SourceKind
+from console.inventory.choices import WATCHED, SourceKind
 from console.inventory.models import Source
+from console.inventory.services.clusters import follow_anew, forget_cluster
 from console.rest.errors import Conflict
 from console.tenancy.services import require
 
@@ -27,12 +28,17 @@ def remove_source(user: Any, source: Source, reason: str) -> None:
         raise Conflict(f"{name} has plans; they keep it so that they stay readable.") from error
     if kind == SourceKind.SIMULATED:
         simulated.abandon(config["cluster"])
+    if kind == SourceKind.KUBERNETES:
+        forget_cluster(config)
 
 
 @transaction.atomic
 def retry_source(user: Any, source: Source) -> None:
     """Reads a failing source now instead of at the end of its wait."""
     require(user, "inventory.load_cluster")
+    if source.kind in WATCHED:
+        follow_anew(user, source)
+        return
     Source.objects.filter(pk=source.pk).update(next_due_at=timezone.now())
     write_down(actor=user, action="source.retried", target_kind="source", target_id=source.name)
     enqueue("inventory.observe", source_id=source.pk)
