@@ -13,6 +13,8 @@ import msgspec
 
 from scheduler.cluster.errors import InputError
 from scheduler.kubernetes import builtin, custom
+from scheduler.kubernetes.plain import without_nulls
+from scheduler.kubernetes.seen import SeenPod
 from scheduler.kubernetes.wire import Key, Thing
 
 __all__ = [
@@ -76,7 +78,7 @@ KUEUE, KAI, VOLCANO, RAY, KUBEFLOW = (
 DRA = "resource.k8s.io"
 _ROWS = (
     _kind("Node", "nodes", "", "v1", builtin.Node, "what there is", wide=True, needed=True),
-    _kind("Pod", "pods", "", "v1", builtin.Pod, "what uses it", needed=True),
+    _kind("Pod", "pods", "", "v1", SeenPod, "what uses it", needed=True),
     _kind("Namespace", "namespaces", "", "v1", builtin.Namespace, "tenant labels", wide=True),
     _kind(
         "PersistentVolumeClaim",
@@ -327,37 +329,26 @@ def _said(data: msgspec.Raw) -> Status:
 
 def of_object(kind: str, data: bytes) -> Thing | Bad:
     """One object of a kind from valid JSON.  A field that is null is a field that is absent."""
+    decoder = _decoders(kind)[1]
     try:
-        return cast(Thing, _decoders(kind)[1].decode(data))
+        return cast(Thing, decoder.decode(data))
     except msgspec.ValidationError:
-        plain = _without_nulls(msgspec.json.decode(data))
+        plain = without_nulls(msgspec.json.decode(data))
     try:
-        return msgspec.convert(plain, KINDS[kind].struct)
+        return cast(Thing, decoder.decode(msgspec.json.encode(plain)))
     except msgspec.ValidationError as error:
         return _bad(kind, plain, str(error))
 
 
 def of_plain(kind: str, plain: dict[str, Any]) -> Thing | Bad:
     """One object of a kind from decoded JSON."""
-    kept = _without_nulls(plain)
-    try:
-        return msgspec.convert(kept, KINDS[kind].struct)
-    except msgspec.ValidationError as error:
-        return _bad(kind, kept, str(error))
+    return of_object(kind, msgspec.json.encode(plain))
 
 
 def kind_of(api_version: str, word: str) -> Kind | None:
     """The row of an object that says what it is, None for a kind that is not read."""
     group, _, version = api_version.rpartition("/")
     return _BY_WORD.get((group, word)) if version else None
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value if item is not None]
-    return value
 
 
 def _bad(kind: str, plain: Any, message: str) -> Bad:

@@ -18,6 +18,7 @@ from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.owners import Owner, read_owner
 from scheduler.kubernetes.quantities import MIB, NANO
 from scheduler.kubernetes.requests import effective
+from scheduler.kubernetes.seen import SeenPod, template_key, typed
 from scheduler.kubernetes.unheld import Note
 
 MICRO = NANO // 1000
@@ -51,19 +52,31 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.resources or self.fraction_milli or self.memory_mib or self.given)
 
 
-class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """What many pods share."""
+class Template(msgspec.Struct, frozen=True, kw_only=True):
+    """What the bytes of a pod's template say: ``resources`` are accelerators."""
 
     cpu_milli: int
     memory_mib: int
-    asked: Asked
+    resources: tuple[tuple[str, int], ...]
     constraints: Constraints
+    notes: tuple[Note, ...]
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """What many pods share."""
+
+    template: Template
+    asked: Asked
     marks: Marks
     wish: Wish | None
     queues: Queues
     priority: int
     priority_class: str
     notes: tuple[Note, ...]
+
+    @property
+    def constraints(self) -> Constraints:
+        return self.template.constraints
 
 
 class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +107,8 @@ class Pool:
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
         self._labels: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+        self._templates: dict[object, Template] = {}
+        self._shapes: dict[object, Shape] = {}
 
     def one[T](self, thing: T) -> T:
         return self._known.setdefault(thing, thing)  # type: ignore[no-any-return]
@@ -105,12 +120,33 @@ class Pool:
             found = self._labels[key] = {sys.intern(name): sys.intern(value) for name, value in key}
         return found
 
+    def template(self, pod: SeenPod, vendors: Mapping[str, str]) -> Template:
+        key = template_key(pod)
+        found = self._templates.get(key)
+        if found is None:
+            found = self._templates[key] = self.one(_template(typed(pod), vendors))
+        return found
+
+    def shape(self, shape: Shape) -> Shape:
+        """Templates are held here, so their addresses stand for them."""
+        key = (
+            id(shape.template),
+            shape.asked,
+            shape.marks,
+            shape.wish,
+            shape.queues,
+            shape.priority,
+            shape.priority_class,
+            shape.notes,
+        )
+        return self._shapes.setdefault(key, shape)
+
     @property
     def size(self) -> int:
-        return len(self._known) + len(self._labels)
+        return len(self._known) + len(self._labels) + len(self._templates) + len(self._shapes)
 
 
-def read_pod(pod: Pod, options: Options, pool: Pool) -> PodFacts:
+def read_pod(pod: SeenPod, options: Options, pool: Pool) -> PodFacts:
     """Raises ``InputError`` that names the field."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     deleted, grace = meta.deletion_timestamp, meta.deletion_grace_period_seconds
@@ -124,7 +160,7 @@ def read_pod(pod: Pod, options: Options, pool: Pool) -> PodFacts:
         node=sys.intern(spec.node_name),
         phase=status.phase,
         labels=pool.labels(meta.labels),
-        shape=pool.one(_shape(pod, options)),
+        shape=_shape(pod, options, pool),
         owner=pool.one(owner),
         hint=pool.one(read_hint(meta, group)),
         ready=any(c.type == "Ready" and c.status == "True" for c in status.conditions),
@@ -146,7 +182,7 @@ def _seconds(instant: datetime) -> int:
     return int(instant.timestamp())
 
 
-def _device_claims(pod: Pod) -> tuple[tuple[str, bool], ...]:
+def _device_claims(pod: SeenPod) -> tuple[tuple[str, bool], ...]:
     made = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
     found = []
     for claim in pod.spec.resource_claims:
@@ -155,25 +191,36 @@ def _device_claims(pod: Pod) -> tuple[tuple[str, bool], ...]:
     return tuple(found)
 
 
-def _shape(pod: Pod, options: Options) -> Shape:
+def _shape(pod: SeenPod, options: Options, pool: Pool) -> Shape:
     meta, spec = pod.metadata, pod.spec
-    amounts = effective(pod)
-    constraints, notes = read_constraints(pod)
-    marks, odd = read_marks(meta.labels, meta.annotations, options)
+    template = pool.template(pod, dict(options.vendors))
+    marks, notes = read_marks(meta.labels, meta.annotations, options)
     if spec.scheduling_gates and not spec.node_name:
         gates = ", ".join(gate.name for gate in spec.scheduling_gates)
-        odd = (*odd, Note("gate", "ignored", "$.spec.schedulingGates", gates))
-    return Shape(
+        notes = (*notes, Note("gate", "ignored", "$.spec.schedulingGates", gates))
+    return pool.shape(
+        Shape(
+            template=template,
+            asked=_asked(template.resources, meta.annotations),
+            marks=marks,
+            wish=read_wish(meta.annotations) if meta.annotations else None,
+            queues=_queues(meta.labels, meta.annotations),
+            priority=spec.priority or 0,
+            priority_class=spec.priority_class_name,
+            notes=notes,
+        )
+    )
+
+
+def _template(pod: Pod, vendors: Mapping[str, str]) -> Template:
+    amounts = effective(pod)
+    constraints, notes = read_constraints(pod)
+    return Template(
         cpu_milli=_within(-(-amounts.get("cpu", 0) // MICRO), "cpu"),
         memory_mib=_within(-(-amounts.get("memory", 0) // (NANO * MIB)), "memory"),
-        asked=_asked(amounts, meta.annotations, dict(options.vendors)),
+        resources=_accelerators(amounts, vendors),
         constraints=constraints,
-        marks=marks,
-        wish=read_wish(meta.annotations) if meta.annotations else None,
-        queues=_queues(meta.labels, meta.annotations),
-        priority=spec.priority or 0,
-        priority_class=spec.priority_class_name,
-        notes=(*notes, *odd),
+        notes=notes,
     )
 
 
@@ -186,22 +233,24 @@ def _within(value: int, name: str) -> int:
 NOTHING = Asked()
 
 
-def _asked(amounts: Mapping[str, int], annotations: Mapping[str, str], extra: Mapping[str, str]) -> Asked:
+def _accelerators(amounts: Mapping[str, int], vendors: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
     found = []
-    for name, value in amounts.items():
-        if "/" in name and value and (name in extra or accelerator(name) is not None):
+    for name, value in sorted(amounts.items()):
+        if "/" in name and value and (name in vendors or accelerator(name) is not None):
             number = -(-value // NANO)
             if number > MAX_DEVICES:
                 raise InputError(f"$.spec.containers.resources.{name}", number, f"more than {MAX_DEVICES} devices")
             found.append((name, number))
+    return tuple(found)
+
+
+def _asked(resources: tuple[tuple[str, int], ...], annotations: Mapping[str, str]) -> Asked:
     fraction, memory = _milli(annotations.get(KAI_FRACTION)), _integer(annotations.get(KAI_MEMORY))
     given = _given(annotations[HAMI_POD]) if HAMI_POD in annotations else ()
-    if not (found or fraction or memory or given):
+    if not (resources or fraction or memory or given):
         return NOTHING
     devices = min(max(_integer(annotations.get(KAI_DEVICES)), 1), MAX_DEVICES)
-    return Asked(
-        resources=tuple(sorted(found)), fraction_milli=fraction, memory_mib=memory, devices=devices, given=given
-    )
+    return Asked(resources=resources, fraction_milli=fraction, memory_mib=memory, devices=devices, given=given)
 
 
 def _milli(text: str | None) -> int:

@@ -4,12 +4,13 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 from scheduler.cluster.records import GangRecord, PodRecord
-from scheduler.kubernetes.builtin import Pod, ResourceClaim
+from scheduler.kubernetes.builtin import ResourceClaim
 from scheduler.kubernetes.machines import Machines
 from scheduler.kubernetes.objects import Key, Thing
 from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.pods import PodFacts, Pool, Shape, read_pod
 from scheduler.kubernetes.resolving import Around, Prepared, Resolved, prepare, resolve, unique
+from scheduler.kubernetes.seen import SeenPod
 from scheduler.kubernetes.selectors import Selector, Terms, single
 from scheduler.kubernetes.slices import ClaimFacts, read_claim
 from scheduler.kubernetes.store import Store
@@ -17,7 +18,7 @@ from scheduler.kubernetes.topology import Levels
 from scheduler.kubernetes.unheld import Note, Unheld
 from scheduler.kubernetes.watching import Role, Watchlist
 
-PODS, CLAIMS = "pods", "resourceclaims.resource.k8s.io"
+PODS, NAMESPACES, CLAIMS = "pods", "namespaces", "resourceclaims.resource.k8s.io"
 Used = tuple[str, Key]
 RESERVATION = Note(
     "fraction", "ignored", "$.metadata", "stands for pods that share a device and are counted themselves"
@@ -54,7 +55,7 @@ class PodTable:
 
     # Events
 
-    def put(self, pod: Pod) -> None:
+    def put(self, pod: SeenPod) -> None:
         """Raises ``InputError`` for a pod that says nonsense; what was known of it then still stands."""
         facts = read_pod(pod, self._options, self._pool)
         key = (facts.namespace, facts.name)
@@ -93,7 +94,9 @@ class PodTable:
         self._dirty |= self._on_node.get(name, set())
 
     def thing_changed(self, kind: str, key: Key) -> None:
-        self._dirty |= self._users.get((kind, key), set())
+        self._dirty |= (
+            self._in_namespace.get(key[1], set()) if kind == NAMESPACES else self._users.get((kind, key), set())
+        )
 
     def watch_budget(self, namespace: str, before: Selector | None, now: Selector | None) -> None:
         if before == now:
@@ -149,7 +152,8 @@ class PodTable:
         uses: list[Used] = []
 
         def look(kind: str, other: Key) -> Thing | None:
-            uses.append((kind, other))
+            if kind != NAMESPACES:  # all pods of a namespace use it
+                uses.append((kind, other))
             return self._store.get(kind, other)
 
         def claim(name: str) -> ClaimFacts | None:

@@ -19,6 +19,7 @@ from scheduler.kubernetes.nodes import read_node
 from scheduler.kubernetes.objects import KINDS, Bad, Key, Thing
 from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.podtable import PodTable
+from scheduler.kubernetes.seen import SeenPod
 from scheduler.kubernetes.slices import read_slice
 from scheduler.kubernetes.store import Store
 from scheduler.kubernetes.tenancy import Quotas, read_tenants
@@ -107,7 +108,7 @@ class Reader:
 
     def _put(self, kind: str, thing: Thing) -> None:
         if kind == PODS:
-            self._pods.put(cast(builtin.Pod, thing))
+            self._pods.put(cast(SeenPod, thing))
         elif kind == NODES:
             facts = read_node(cast(builtin.Node, thing), self._options)
             if self._machines.put(facts):

@@ -104,7 +104,7 @@ def _tier(shape: Shape, options: Options) -> Tier:
 def resolve(pod: PodFacts, around: Around, ready: Prepared) -> Resolved:
     """Make the record of a pod."""
     shape, agent = pod.shape, pod.owner.agent
-    draft = _Draft(list(() if agent else shape.notes), shape.constraints.pinned)
+    draft = _Draft(list(() if agent else (*shape.template.notes, *shape.notes)), shape.constraints.pinned)
     held = hold(pod, around.machine, around.claims, around.options)
     draft.notes += held.notes
     draft.pinned |= held.pinned
@@ -152,8 +152,8 @@ def _record(
         devices=list(held.devices),
         gpu_memory_mib=held.memory_mib,
         gpu_model=ready.models if held.gpus or held.mig else None,
-        cpu_milli=shape.cpu_milli,
-        memory_mib=shape.memory_mib,
+        cpu_milli=shape.template.cpu_milli,
+        memory_mib=shape.template.memory_mib,
         priority=shape.priority,
         tier="LP" if _labelled_low(pod, around.options) else ready.tier,
         standby=marks.standby,
