@@ -273,12 +273,9 @@ class Pool(Wire, frozen=True, kw_only=True):
 
 
 class DeviceAttribute(Wire, frozen=True, kw_only=True):
-    """Exactly one is set."""
+    """One of several types is set; only text is read."""
 
-    int: "int | None" = None
-    bool: "bool | None" = None
     string: str | None = None
-    version: str | None = None
 
 
 class DeviceCapacity(Wire, frozen=True, kw_only=True):
@@ -301,7 +298,6 @@ class DeviceFacts(Wire, frozen=True, kw_only=True):
 class Device(DeviceFacts, frozen=True, kw_only=True):
     name: str
     basic: DeviceFacts | None = None
-    allow_multiple_allocations: "bool | None" = None
 
 
 class ResourceSliceSpec(Wire, frozen=True, kw_only=True):
