@@ -18,7 +18,7 @@ LEAST = 2  # letters before names are searched
 
 def register() -> None:
     own, fleet = "inventory.view_own", "inventory.view_fleet"
-    register_entry(Entry("since", "Changes", "inventory:since", "arrows-diff", order=11, permission=own))
+    register_entry(Entry("since", "Changes", "inventory:since", "arrows-diff", order=25, permission=own))
     register_entry(Entry("nodes", "Nodes", "inventory:nodes", "server", order=12, permission=own))
     register_entry(Entry("pods", "Pods", "inventory:pods", "box", order=14, permission=own))
     register_entry(Entry("sources", "Sources", "inventory:sources", "database", order=70, permission=fleet))

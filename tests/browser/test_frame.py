@@ -133,3 +133,14 @@ def test_offline_is_said_and_ends_by_itself(fleet: Page) -> None:
     expect(badge).to_contain_text("Offline", timeout=30_000)
     fleet.context.set_offline(False)
     expect(badge).to_contain_text("Live", timeout=90_000)
+
+
+def test_no_banner_takes_no_room(signed_in: SignedIn) -> None:
+    page = signed_in("viewer", path="/plans/")
+    assert page.evaluate("document.querySelector('.sl-banners').offsetHeight") == 0
+
+
+def test_plans_are_within_a_thumbs_reach(signed_in: SignedIn) -> None:
+    """Approving by phone is a full path: the list of plans is no second step."""
+    page = signed_in("approver", width=390)
+    expect(page.locator("nav.sl-bottom").get_by_text("Plans", exact=True)).to_be_visible()
