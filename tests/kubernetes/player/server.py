@@ -7,7 +7,7 @@ import asyncio
 import json
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import unquote
 
@@ -54,6 +54,14 @@ class Player:
             return change()
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Lets something run beside the answers, until the player ends."""
+        asyncio.run_coroutine_threadsafe(self._keep(work), self._loop).result()
+
+    async def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
 
     def hang_up(self) -> None:
         """Ends all connections, as a server that restarts does."""
