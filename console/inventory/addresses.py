@@ -1,4 +1,7 @@
-"""Addresses of nodes and pods.  Names from outside may hold slashes and dots, which a path would not survive."""
+"""Addresses of nodes, pods and workloads.
+
+Names from outside may hold slashes and dots, which a path would not survive.
+"""
 
 import re
 from urllib.parse import urlencode
@@ -18,9 +21,14 @@ def pod_address(cluster: str, key: str, source: str = "") -> str:
     return _address("pod", cluster, key, source)
 
 
+def workload_address(cluster: str, key: str, source: str = "") -> str:
+    """``key`` is namespace/name of what made the pods."""
+    return _address("workload", cluster, key, source)
+
+
 def _address(kind: str, cluster: str, name: str, source: str) -> str:
     query = {"source": source} if source else {}
-    pieces = [cluster, *(name.split("/", 1) if kind == "pod" else [name])]
+    pieces = [cluster, *(name.split("/", 1) if kind != "node" else [name])]
     if all(_SAFE.fullmatch(piece) for piece in pieces):
         path = reverse(f"inventory:{kind}", args=[cluster, name])
     else:

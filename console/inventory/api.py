@@ -42,7 +42,7 @@ PAGING = [
 ]
 IDENTITY = [
     OpenApiParameter("cluster", OpenApiTypes.STR, required=True),
-    OpenApiParameter("name", OpenApiTypes.STR, required=True, description="of a pod: namespace/name"),
+    OpenApiParameter("name", OpenApiTypes.STR, required=True, description="of a pod or a workload: namespace/name"),
     _text("source", "where several sources have such a thing"),
 ]
 POOL = _text("pool", "a key of fleet/pools/; the largest pool where none is named")
@@ -133,6 +133,14 @@ class PodDetail(_One):
     @extend_schema(parameters=IDENTITY, responses=shapes.PodCardSerializer)
     def get(self, request: Request) -> Response:
         return self.answer(request, selectors.pod_card, shapes.PodCardSerializer)
+
+
+class WorkloadDetail(_One):
+    """One workload with its pods that the viewer may see."""
+
+    @extend_schema(parameters=IDENTITY, responses=shapes.WorkloadCardSerializer)
+    def get(self, request: Request) -> Response:
+        return self.answer(request, selectors.workload_card, shapes.WorkloadCardSerializer)
 
 
 class SourceList(_View):

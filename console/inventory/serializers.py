@@ -17,6 +17,7 @@ from console.inventory.selectors.pools import Fits, PoolChoice, ShapeTotal, Wate
 from console.inventory.selectors.series import Bucket
 from console.inventory.selectors.since import Since
 from console.inventory.selectors.sources import SourceRow
+from console.inventory.selectors.workloads import WorkloadCard
 
 type Serializer = type[serializers.Serializer[Any]]
 _PLAIN: dict[Any, type[serializers.Field[Any, Any, Any, Any]]] = {
@@ -67,6 +68,7 @@ NodeCardSerializer = rows_of(NodeCard)
 PodRowSerializer = rows_of(PodRow)
 PodCardSerializer = rows_of(PodCard)
 SourceRowSerializer = rows_of(SourceRow)
+WorkloadCardSerializer = rows_of(WorkloadCard)
 TileSerializer = rows_of(Tile)
 FleetLayoutSerializer = rows_of(FleetLayoutRow)
 PoolChoiceSerializer = rows_of(PoolChoice)

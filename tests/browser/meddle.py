@@ -3,10 +3,13 @@
 found NAME FILE       a quiet simulated cluster that starts as this snapshot file, read and measured
 lock SOURCE POD       somebody locks the pod (namespace/name), and the cluster is read at once
 strand SOURCE N       N of its nodes are cordoned, and the cluster is read at once; prints the revision
+dark SOURCE           the largest ASW goes not ready, and the cluster is read at once; prints its name
+close SOURCE          the smallest pool of several nodes is cordoned, and the cluster is read at once
 luck SOURCE SHARE S   so many of its moves fail from now on (0 to 1), and a copy takes S seconds to come up
 """
 
 import sys
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -45,10 +48,30 @@ def _lock(source: Any, pod: str) -> None:
 
 
 def _strand(source: Any, count: str) -> None:
-    facts = import_module("console.connectors.changes")
     order = _world(source).order
     chosen = order[:: len(order) // int(count)][: int(count)]
-    _happen(source, [facts.NodeSet(node=node, fields={"cordoned": True}) for node in chosen])
+    _set_nodes(source, chosen, {"cordoned": True})
+
+
+def _dark(source: Any) -> None:
+    nodes = _world(source).nodes
+    switches = Counter(record.asw for record in nodes.values() if record.asw)
+    name = max(switches, key=lambda switch: (switches[switch], switch))
+    _set_nodes(source, [node for node, record in nodes.items() if record.asw == name], {"ready": False})
+    print(name)
+
+
+def _close(source: Any) -> None:
+    nodes = _world(source).nodes
+    pools = Counter((record.cluster, record.gpu_model) for record in nodes.values() if record.gpu_model)
+    pool = min((pool for pool in pools if pools[pool] > 1), key=lambda pool: (pools[pool], pool))
+    found = [node for node, record in nodes.items() if (record.cluster, record.gpu_model) == pool]
+    _set_nodes(source, found, {"cordoned": True})
+
+
+def _set_nodes(source: Any, nodes: list[Any], fields: dict[str, Any]) -> None:
+    facts = import_module("console.connectors.changes")
+    _happen(source, [facts.NodeSet(node=node, fields=fields) for node in nodes])
 
 
 def _luck(source: Any, share: str, seconds: str) -> None:
@@ -68,7 +91,7 @@ def main(verb: str, name: str, *words: str) -> None:
         _found(name, *words)
         return
     source = import_module("console.inventory.models").Source.objects.get(name=name)
-    {"lock": _lock, "strand": _strand, "luck": _luck}[verb](source, *words)
+    {"lock": _lock, "strand": _strand, "dark": _dark, "close": _close, "luck": _luck}[verb](source, *words)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from console.inventory.selectors.sources import (
     upload_for,
 )
 from console.inventory.selectors.viewing import FilterChoices, Filters, NotThereError, filter_choices
+from console.inventory.selectors.workloads import workload_card
 
 __all__ = [
     "FilterChoices",
@@ -74,4 +75,5 @@ __all__ = [
     "waterfall",
     "what_fits",
     "why_words",
+    "workload_card",
 ]

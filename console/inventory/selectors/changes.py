@@ -220,7 +220,7 @@ def _demand(ledger: dict[str, Any], wanted: Wanted) -> Iterator[dict[str, Any]]:
 
 
 def pools(found: Iterable[Ledger], wanted: Wanted) -> tuple[PoolChange, ...]:
-    """All pools of the view with GPUs at either instant, those that lost most first."""
+    """All pools of the view with GPUs at either instant, those on which most changed first."""
     rows = [
         PoolChange(
             source=source,
@@ -237,9 +237,12 @@ def pools(found: Iterable[Ledger], wanted: Wanted) -> tuple[PoolChange, ...]:
         for pool in filter(wanted.place, ledger["pools"])
         if pool["then"]["gpus"] or pool["now"]["gpus"]
     ]
-    return tuple(
-        sorted(rows, key=lambda row: (row.schedulable_now - row.schedulable_then, row.cluster, row.model or ""))
-    )
+    return tuple(sorted(rows, key=_order_of_pool))
+
+
+def _order_of_pool(row: PoolChange) -> tuple[int, int, str, str, str]:
+    schedulable, free = row.schedulable_now - row.schedulable_then, row.free_now - row.free_then
+    return -abs(schedulable), -abs(free), row.cluster, row.model or "", row.source
 
 
 def amounts(found: Iterable[Ledger], wanted: Wanted, instant: str) -> Amounts:

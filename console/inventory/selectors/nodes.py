@@ -10,6 +10,7 @@ import numpy as np
 from console.inventory.archive import ABSENT, NO_LIMIT, UNKNOWN
 from console.inventory.cells import asw_of_nodes
 from console.inventory.choices import CAUSES, HEALTH_BY_CODE
+from console.inventory.selectors.devices import DeviceRow, Holder, holding
 from console.inventory.selectors.paging import Page, cut, parse_cursor
 from console.inventory.selectors.pods import PodRow, rows_of_pods
 from console.inventory.selectors.viewing import (
@@ -69,21 +70,13 @@ class NodeCard:
     power_watts: int | None
     labels: tuple[tuple[str, str], ...]
     taints: tuple[str, ...]
-    devices: tuple["DeviceRow", ...]
+    devices: tuple[DeviceRow, ...]
+    unplaced: tuple[Holder, ...]  # pods of which it is not known which devices they hold
     pods: tuple[PodRow, ...]
     others: int | None  # pods of other tenants are not even counted: None for a tenant's viewer
     observed_at: datetime
     period_s: int
     revision: int
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceRow:
-    index: int
-    uuid: str | None
-    health: str
-    memory_mib: int | None
-    mig: str
 
 
 def node_rows(viewer: Any, filters: Filters, *, sort: str = "name", cursor: str = "", size: int = 50) -> Page[NodeRow]:
@@ -253,7 +246,7 @@ def _card(reading: Reading, node: int, scope: frozenset[str] | None) -> NodeCard
     shown = np.flatnonzero(here & mask_of_scope(scope, snapshot))
     spec = snapshot.node_specs[snapshot.node_spec[node]]
     limit, watts = int(snapshot.node_max_pods[node]), int(snapshot.node_power_watts[node])
-    whole = scope is None
+    whole, held = scope is None, holding(reading, node, scope)
     return NodeCard(
         row=_row(reading, node, scope),
         zone=_name(snapshot.zones, int(snapshot.node_zone[node])),
@@ -262,15 +255,11 @@ def _card(reading: Reading, node: int, scope: frozenset[str] | None) -> NodeCard
         # Labels and taints often say for whom a node is kept: another tenant's name.
         labels=spec.labels if whole else (),
         taints=tuple(f"{taint.key}={taint.value or ''}:{taint.effect}" for taint in spec.taints) if whole else (),
-        devices=tuple(_device(device) for device in snapshot.node_devices.get(node, ())) if whole else (),
+        devices=held.devices,
+        unplaced=held.unplaced,
         pods=rows_of_pods(reading, shown),
         others=0 if whole else None,
         observed_at=reading.observation.observed_at,
         period_s=reading.period_s,
         revision=reading.observation.revision,
     )
-
-
-def _device(device: Any) -> DeviceRow:
-    slices = ", ".join(f"{item.count} x {item.profile}" for item in device.mig)
-    return DeviceRow(device.index, device.uuid, device.health, device.memory_mib, slices)

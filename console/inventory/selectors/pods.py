@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from console.inventory.archive import ABSENT, ORPHAN, UNKNOWN, Snapshot
+from console.inventory.selectors.devices import devices_of_pod
 from console.inventory.selectors.paging import Page, cut, parse_cursor
 from console.inventory.selectors.viewing import (
     Filters,
@@ -59,12 +60,17 @@ class PodRow:
 
 @dataclass(frozen=True, slots=True)
 class PodCard:
-    """The page of one pod; times are seconds on the snapshot's own clock, ``age`` what has passed since."""
+    """The page of one pod; times are seconds on the snapshot's own clock, ``age`` what has passed since.
+
+    ``made_by`` names the workload whose page lists all its pods; ``devices`` None: it is not known which they are.
+    """
 
     row: PodRow
     uid: str
     owner: str | None
     workload: str | None
+    made_by: str | None
+    devices: tuple[int, ...] | None
     gang: str | None
     lender: str | None
     locked_by: str | None
@@ -249,13 +255,15 @@ def _card(reading: Reading, pod: int, scope: frozenset[str] | None) -> PodCard:
         uid=snapshot.pod_uid[pod],
         owner=owner,
         workload=spec.workload,
+        made_by=workload_name(spec),
+        devices=devices_of_pod(snapshot, pod),
         gang=None if gang == UNKNOWN else snapshot.gangs[gang].name,
         lender=_lender(snapshot, pod, scope),
         locked_by=spec.locked_by,
         lock_reason=spec.lock_reason,
         lock_left_s=_after(snapshot, int(snapshot.pod_locked_until_s[pod])),
-        running_s=_since(snapshot, int(snapshot.pod_started_s[pod])),
-        since_checkpoint_s=_since(snapshot, int(snapshot.pod_checkpoint_s[pod])),
+        running_s=seconds_since(snapshot, int(snapshot.pod_started_s[pod])),
+        since_checkpoint_s=seconds_since(snapshot, int(snapshot.pod_checkpoint_s[pod])),
         accepted_models=spec.gpu_models,
         labels=spec.labels,
         node_selector=spec.node_selector,
@@ -267,6 +275,17 @@ def _card(reading: Reading, pod: int, scope: frozenset[str] | None) -> PodCard:
     )
 
 
+def workload_name(spec: Any) -> str | None:
+    """What made a pod of this spec: its workload, else its direct owner as kind/name; None where nobody says.
+
+    With its kind, so that a Job and a workload of the same name are not taken for one.
+    """
+    if spec.workload:
+        return str(spec.workload)
+    owner = spec.owner
+    return f"{owner.kind}/{owner.name}" if owner is not None and owner.name else None
+
+
 def _lender(snapshot: Snapshot, pod: int, scope: frozenset[str] | None) -> str | None:
     """Who lends; where that is another tenant, only its role is told."""
     lender = int(snapshot.pod_lender[pod])
@@ -275,7 +294,8 @@ def _lender(snapshot: Snapshot, pod: int, scope: frozenset[str] | None) -> str |
     return snapshot.pod_key(lender) if mask_of_scope(scope, snapshot)[lender] else "the lender"
 
 
-def _since(snapshot: Snapshot, instant_s: int) -> int | None:
+def seconds_since(snapshot: Snapshot, instant_s: int) -> int | None:
+    """On the snapshot's own clock; None where the instant is not given."""
     return None if instant_s == ABSENT else max(snapshot.now_s - instant_s, 0)
 
 

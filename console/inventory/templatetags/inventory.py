@@ -5,7 +5,7 @@ from typing import Any
 from django import template
 
 from console.inventory import since_words
-from console.inventory.addresses import node_address, pod_address
+from console.inventory.addresses import node_address, pod_address, workload_address
 from console.inventory.choices import HealthCode
 from console.inventory.selectors.nodes import CAUSE_WORDS
 from console.ui.figures import signed
@@ -25,6 +25,12 @@ def pod_url(row: Any) -> str:
 
 
 @register.simple_tag
+def workload_url(row: Any, name: str) -> str:
+    """The page of what made the pod of a row."""
+    return workload_address(row.cluster, f"{row.namespace}/{name}", row.source)
+
+
+@register.simple_tag
 def node_link(source: str, cluster: str, name: str) -> str:
     """The page of a node that a row names."""
     return node_address(cluster, name, source)
@@ -34,6 +40,12 @@ def node_link(source: str, cluster: str, name: str) -> str:
 def change(then: int, now: int) -> str:
     """+12, −12, 0."""
     return signed(now - then)
+
+
+@register.filter
+def rounded_gpus(milli: int) -> int:
+    """For tiles, which have no room for tenths."""
+    return round(milli / 1000)
 
 
 @register.filter

@@ -1,4 +1,4 @@
-"""Pages of nodes and pods."""
+"""Pages of nodes, pods and workloads."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -80,6 +80,16 @@ def pod(request: HttpRequest, cluster: str = "", name: str = "") -> HttpResponse
     card = _found(request, selectors.pod_card, cluster, name)
     part = "#body" if request.headers.get("HX-Request") else ""
     return render(request, f"inventory/pod.html{part}", {"section": "pods", "card": card, "row": card.row})
+
+
+@require_safe
+@permission_required(OWN, raise_exception=True)
+@vary_on_headers("HX-Request")
+def workload(request: HttpRequest, cluster: str = "", name: str = "") -> HttpResponse:
+    """All pods that one owner made, with where they run."""
+    card = _found(request, selectors.workload_card, cluster, name)
+    part = "#body" if request.headers.get("HX-Request") else ""
+    return render(request, f"inventory/workload.html{part}", {"section": "pods", "card": card})
 
 
 @require_safe

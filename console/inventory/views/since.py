@@ -20,6 +20,7 @@ from console.inventory.sending import encoding_for, send
 from console.inventory.spans import BadSpanError, Span, default_span, kept_filters, moment, presets, read_span
 from console.inventory.tables import CHANGE_HEAD, TENANT_CHANGE_HEAD, csv_lines
 from console.rest.csv import csv_response
+from console.ui.figures import signed
 
 OWN, FLEET = "inventory.view_own", "inventory.view_fleet"
 MEASURES = (("schedulable", "Schedulable"), ("free", "Free"))
@@ -118,21 +119,35 @@ def _refused(request: HttpRequest, now: datetime, kept: dict[str, str], error: B
 def _board(request: HttpRequest, now: datetime, span: Span) -> dict[str, Any]:
     found, pairs = _compared(request, span)
     own = not request.user.has_perm(FLEET)
-    words = since_words.own_headline if own else since_words.headline
+    line = _headline(found, own)
+    pools = [row for row in found.pools if _moved(row)]
     measure = request.GET.get("measure", "")
     return {
         "found": found,
         "own": own,
         "from_words": moment(span.start, now),
         "to_words": "" if span.end is None else moment(span.end, now),
+        "headline": line,
+        "change_words": since_words.signed_milli(line.gpus) if own else signed(line.gpus),
         "most": max((abs(place.gpus) for cause in found.causes for place in cause.places), default=0),
-        "headline": words(found.then, found.now, found.tenants if own else found.causes),
         "adds_up": "" if own else since_words.equation(found.then, found.now, found.causes),
         "demand_adds_up": since_words.demand_equation(found.then, found.now, found.tenants),
+        "pools": pools,
+        "unchanged": len(found.pools) - len(pools),
         "map": selectors.name_of_map(pairs, found),
         "measures": MEASURES,
         "measure": measure if measure in CHANGES else CHANGES[0],
     }
+
+
+def _headline(found: Any, own: bool) -> since_words.Headline:
+    if own:
+        return since_words.own_headline(found.then, found.now, found.tenants)
+    return since_words.headline(found.then, found.now, found.causes)
+
+
+def _moved(row: Any) -> bool:
+    return bool(row.schedulable_now != row.schedulable_then or row.free_now != row.free_then)
 
 
 def _lines(rows: Any) -> Iterator[tuple[Any, ...]]:

@@ -41,6 +41,16 @@ def _compared() -> Arguments:
     return {"pairs": f"{then.revision}-{now.revision}"}
 
 
+def _workload() -> Arguments:
+    observed(world().node("n1").pod("a", "n1", tenant="theirs", workload="w"))
+    return {"cluster": "default", "name": "jobs/w"}
+
+
+def _no_arguments_after_a_workload() -> Arguments:
+    _workload()
+    return {}
+
+
 def _source() -> Arguments:
     _fleet()
     return {"source_id": Source.objects.get().pk}
@@ -60,6 +70,8 @@ ROUTES = (
     Route("inventory:pods-csv", SIGNED_IN, make=_fleet),
     Route("inventory:pod", FLEET, make=_pod, denied=404),
     Route("inventory:pod-named", SIGNED_IN, ok=404),
+    Route("inventory:workload", FLEET, make=_workload, denied=404),
+    Route("inventory:workload-named", SIGNED_IN, ok=404),
     Route("inventory:map-nodes", FLEET, make=_revision),
     Route("inventory:map-gpus", FLEET, make=_revision),
     Route("inventory:map-layout", FLEET, make=_layout),
@@ -83,6 +95,13 @@ ROUTES = (
     Route("api:node", FLEET, make=_fleet, query="?cluster=default&name=n1", denied=404),
     Route("api:pods", SIGNED_IN, make=_fleet),
     Route("api:pod", FLEET, make=_fleet, query="?cluster=default&name=jobs/a", denied=404),
+    Route(
+        "api:workload",
+        FLEET,
+        make=_no_arguments_after_a_workload,
+        query="?cluster=default&name=jobs/w",
+        denied=404,
+    ),
     Route("api:fleet-headline", SIGNED_IN, make=_fleet),
     Route("api:fleet-layout", FLEET, make=_fleet),
     Route("api:fleet-pools", SIGNED_IN, make=_fleet),

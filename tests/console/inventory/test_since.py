@@ -2,10 +2,12 @@
 
 import csv
 import json
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -23,6 +25,13 @@ from tests.builders.worlds import World, world
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache() -> Iterator[None]:
+    """Maps are remembered under revisions, which begin anew with every test."""
+    yield
+    cache.clear()
 
 
 def made(row: Observation, at: datetime) -> Observation:
