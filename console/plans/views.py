@@ -17,7 +17,7 @@ from console.plans.pages import list_page, plan_page
 from console.rest.csv import csv_response
 
 sees_plans = permission_required("plans.view_plan", raise_exception=True)
-PARTS = ("progress", "head", "tiles", "side", "moves")
+PARTS = ("progress", "head", "stale", "tiles", "side", "moves")
 
 
 @require_safe

@@ -108,12 +108,25 @@ def _watch_it_run(proposer: Page, approver: Page, moves: int) -> None:
     waves = approver.locator("#plan-side table[aria-label=Waves] tbody tr")
     state_is(approver, "Done", timeout=FINAL_MS)
     state_is(proposer, "Done", timeout=FINAL_MS)
+    for page in (proposer, approver):
+        _shows_how_it_went(page, moves)
     planned = sum(int(row.locator("td").nth(1).inner_text()) for row in waves.all())
     done = sum(int(row.locator("td").nth(2).inner_text()) for row in waves.all())
     assert planned == done == moves
     assert waves.count() > 1
     assert proposer.evaluate("window.__stayed"), "nobody has to reload"
     assert violations(approver) == []
+
+
+def _shows_how_it_went(page: Page, moves: int) -> None:
+    """Tiles, moves, state line and box say what has happened since the page was opened before the approval."""
+    tile = page.locator("#plan-tiles .sl-tile", has_text="GPU time doubled")
+    expect(tile).to_contain_text("measured", timeout=WAIT_MS)
+    expect(tile).not_to_contain_text("when it runs", timeout=WAIT_MS)
+    expect(page.locator("#moves tbody .sl-pill:has-text('done')")).to_have_count(moves, timeout=WAIT_MS)
+    expect(page.locator(".sl-steps [data-state=done]")).to_have_count(page.locator(".sl-steps li").count())
+    expect(page.locator("#plan-head")).not_to_contain_text("Locks")
+    expect(page.locator("#plan-side button")).to_have_count(0)
 
 
 def test_a_stale_plan_is_refused_with_the_list(
@@ -126,6 +139,9 @@ def test_a_stale_plan_is_refused_with_the_list(
     pod = page.locator("#moves tbody tr:not(.sl-group) td").nth(3).inner_text().strip()
     second = signed_in("approver", path=address)
     second.evaluate("window.__form = new FormData(document.querySelector('#plan-side form'))")
+    for watched in (page, second):
+        watched.evaluate("window.__stayed = true")
+        expect(watched.locator("#plan-stale")).to_be_empty()
     stack.meddle("lock", quiet, pod)
     # The page itself takes the button away as soon as it hears of it; what it has sent before is refused all the same.
     expect(second.locator("#plan-side button:has-text('Approve')")).to_have_count(0, timeout=WAIT_MS)
@@ -138,19 +154,28 @@ def test_a_stale_plan_is_refused_with_the_list(
     )
     assert status == 409
     assert "no longer hold" in words and pod in words
-    second.reload()
-    expect(second.locator(".sl-banner--bad").first).to_contain_text("no longer hold")
-    expect(second.locator(".plan-changes").first).to_contain_text(pod)
-    expect(second.locator(".plan-changes").first).to_contain_text("locked")
+    for watched in (page, second):
+        _shows_what_changed(watched, pod)
     assert violations(second) == []
-    page.reload()
-    state_is(page, "Stale")
-    expect(page.locator("#plan-side button:has-text('Approve')")).to_have_count(0)
     expect(page.locator("#moves tbody tr:not(.sl-group)").first).to_be_visible()  # it stays readable
     page.locator("button:has-text('Compute a new plan')").first.click()
     page.wait_for_url(lambda url: url != address)
     proposed(page)
     expect(page.locator("#plan-head")).to_contain_text(re.compile("from"))
+
+
+def _shows_what_changed(page: Page, pod: str) -> None:
+    """All that the state decides, on a page that nobody has reloaded."""
+    state_is(page, "Stale")
+    banner = page.locator("#plan-stale .sl-banner--bad")
+    expect(banner).to_contain_text("no longer hold", timeout=WAIT_MS)
+    expect(banner.locator(".plan-changes")).to_contain_text(pod)
+    expect(banner.locator(".plan-changes")).to_contain_text("locked")
+    expect(page.locator(".sl-steps [data-state=bad]")).to_have_count(1)
+    expect(page.locator("#plan-side button:has-text('Approve')")).to_have_count(0)
+    expect(page.locator("#moves tr.sl-hot")).to_contain_text(pod)
+    expect(page.locator("#moves [name=stale]")).to_be_visible()
+    assert page.evaluate("window.__stayed"), "nobody has to reload"
 
 
 def test_frozen_paused_halted_and_still_finished(signed_in: SignedIn, quiet: str, stack: Stack) -> None:

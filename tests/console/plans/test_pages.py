@@ -83,6 +83,21 @@ def test_a_stale_plan_stays_readable_and_names_what_changed() -> None:
     assert "jobs/a" not in only
 
 
+def test_what_the_state_decides_can_be_fetched_anew_by_part() -> None:
+    """Each such part names the topic and the address under which the open page asks for it again."""
+    one, plan = _two()
+    page = _page(operator(), plan)
+    for part in ("head", "stale", "tiles", "side", "moves"):
+        found = re.search(rf'<\w+[^>]*id="(?:plan-{part}|{part})"[^>]*>', page)
+        assert found, part
+        assert f'data-live="plan:{plan.pk}' in found[0]
+        assert f"part={part}" in found[0]
+    assert "no longer hold" not in _page(operator(), plan, "?part=stale")
+    one.happen(arrives("late", "n2", 1))
+    services.sweep()
+    assert "1 of 2 moves no longer hold." in _page(operator(), plan, "?part=stale")
+
+
 def test_the_page_rows_are_the_api_rows_and_the_csv_rows() -> None:
     _, plan = _two()
     page = _page(viewer(), plan)
