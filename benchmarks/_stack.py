@@ -48,9 +48,7 @@ class Stack:
                 pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
             except OSError:
                 continue
-            kind = next(
-                (name for name in ("uvicorn", "observe@", "plan@", "execute@", "beat") if name in words), "other"
-            )
+            kind = next((kind for name, kind in PROCESSES.items() if name in words), "other")
             found[kind] = max(found.get(kind, 0), pages * os.sysconf("SC_PAGE_SIZE") >> 20)
         return found
 
