@@ -6,6 +6,7 @@ it selects nodes by a label of ours that says what a unit of its resource is the
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.kubernetes.accelerators import accelerator
@@ -50,7 +51,12 @@ NOTHING = Holding()
 
 
 def offer_label(resource: str, options: Options) -> str:
-    return options.mark("offers-" + resource.replace("/", "."))
+    return _offer_label(options.prefix, resource)
+
+
+@lru_cache(maxsize=4096)
+def _offer_label(prefix: str, resource: str) -> str:
+    return f"{prefix}offers-{resource.replace('/', '.')}"
 
 
 def hold(pod: PodFacts, machine: Machine | None, claims: Claims, options: Options) -> Holding:

@@ -8,6 +8,7 @@ from scheduler.kubernetes.builtin import ResourceClaim
 from scheduler.kubernetes.machines import Machines
 from scheduler.kubernetes.objects import Key, Thing
 from scheduler.kubernetes.options import Options
+from scheduler.kubernetes.ordered import Ordered
 from scheduler.kubernetes.pods import PodFacts, Pool, Shape, read_pod
 from scheduler.kubernetes.resolving import Around, Prepared, Resolved, prepare, resolve, unique
 from scheduler.kubernetes.seen import SeenPod
@@ -34,14 +35,18 @@ class PodTable:
         self._facts: dict[Key, PodFacts] = {}
         self._pool = Pool()
         self._prepared: dict[tuple[int, bool], tuple[Shape, Prepared]] = {}
-        self._resolved: dict[Key, Resolved] = {}
+        self._records: dict[Key, PodRecord] = {}
+        self._ordered: Ordered[Key, PodRecord] = Ordered()
+        self._gangs: dict[Key, GangRecord] = {}
+        self._notes: dict[Key, tuple[Note, ...]] = {}
+        self._node_terms: dict[Key, tuple[Terms, ...]] = {}
         self._uses: dict[Key, tuple[Used, ...]] = {}
         self._users: dict[Used, set[Key]] = defaultdict(set)
         self._on_node: dict[str, set[Key]] = defaultdict(set)  # pods with devices
         self._in_namespace: dict[str, set[Key]] = defaultdict(set)
         self._terms: Counter[Terms] = Counter()
         self._dirty: set[Key] = set()
-        self._order: list[Key] | None = None
+        self._gone: set[Key] = set()
         self._cluster, self._levels = "", Levels()
         self.watchlist = Watchlist()
 
@@ -65,7 +70,6 @@ class PodTable:
         self._facts[key] = facts
         self._dirty.add(key)
         if before is None:
-            self._order = None
             self._in_namespace[facts.namespace].add(key)
         if before is None or before.labels != facts.labels:
             self.watchlist.place(key, facts.labels)
@@ -82,7 +86,7 @@ class PodTable:
         facts = self._facts.pop(key, None)
         if facts is None:
             return
-        self._order = None
+        self._gone.add(key)
         self._dirty.discard(key)
         self._in_namespace[facts.namespace].discard(key)
         self._on_node[facts.node].discard(key)
@@ -119,8 +123,10 @@ class PodTable:
         return ((key, self._facts[key].labels) for key in self._in_namespace[namespace])
 
     def _forget(self, key: Key) -> None:
-        resolved = self._resolved.pop(key, None)
-        for terms in resolved.terms if resolved is not None else ():
+        self._records.pop(key, None)
+        self._gangs.pop(key, None)
+        self._notes.pop(key, None)
+        for terms in self._node_terms.pop(key, ()):
             self._terms[terms] -= 1
             if not self._terms[terms]:
                 del self._terms[terms]
@@ -139,7 +145,9 @@ class PodTable:
         self._cluster, self._levels = cluster, levels
         for key in self._dirty:
             self._resolve(key)
+        self._ordered.update(self._records, self._dirty | self._gone)
         self._dirty.clear()
+        self._gone.clear()
         if self._pool.size > SPARE_POOL + 4 * len(self._facts):
             self._pool = Pool()
             self._prepared.clear()
@@ -148,6 +156,7 @@ class PodTable:
         facts = self._facts[key]
         self._forget(key)
         if facts.reservation:
+            self._notes[key] = (RESERVATION,)
             return
         uses: list[Used] = []
 
@@ -163,12 +172,21 @@ class PodTable:
         machine = self._machines.machine(facts.node) if facts.node else None
         around = Around(self._cluster, self._options, self._levels, look, claim, machine, self.watchlist)
         found = resolve(facts, around, self._prepare(facts))
-        self._resolved[key] = found
-        for terms in found.terms:
-            self._terms[terms] += 1
-        self._uses[key] = tuple(dict.fromkeys(uses))
-        for used in self._uses[key]:
-            self._users[used].add(key)
+        self._enter(key, found, uses)
+
+    def _enter(self, key: Key, found: Resolved, uses: list[Used]) -> None:
+        self._records[key] = found.record
+        if found.gang is not None:
+            self._gangs[key] = found.gang
+        if found.notes:
+            self._notes[key] = found.notes
+        if found.terms:
+            self._node_terms[key] = found.terms
+            self._terms.update(found.terms)
+        if uses:
+            self._uses[key] = tuple(dict.fromkeys(uses))
+            for used in self._uses[key]:
+                self._users[used].add(key)
 
     def _prepare(self, facts: PodFacts) -> Prepared:
         """Shapes are pooled, so that a shape is known by its address as long as it is held here."""
@@ -178,25 +196,14 @@ class PodTable:
             known = self._prepared[index] = (facts.shape, prepare(facts.shape, facts.owner.agent, self._options))
         return known[1]
 
-    def _keys(self) -> list[Key]:
-        if self._order is None:
-            self._order = sorted(self._facts)
-        return self._order
-
     def records(self) -> list[PodRecord]:
-        resolved = self._resolved
-        return [resolved[key].record for key in self._keys() if key in resolved]
+        return self._ordered.rows()
 
     def gangs(self) -> list[GangRecord]:
-        return unique(found.gang for found in self._resolved.values() if found.gang is not None)
+        return unique(self._gangs.values())
 
     def unheld(self) -> list[Unheld]:
-        found: list[Unheld] = []
-        for key in self._keys():
-            resolved = self._resolved.get(key)
-            notes = (RESERVATION,) if resolved is None else resolved.notes
-            found += [note.of(PODS, *key) for note in notes]
-        return found
+        return [note.of(PODS, *key) for key in sorted(self._notes) for note in self._notes[key]]
 
 
 def _watched(facts: PodFacts) -> list[tuple[Selector, Role]]:

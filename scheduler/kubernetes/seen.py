@@ -12,7 +12,7 @@ import msgspec
 from scheduler.cluster.errors import InputError
 from scheduler.kubernetes import builtin
 from scheduler.kubernetes.plain import without_nulls
-from scheduler.kubernetes.wire import Condition, Thing, Wire
+from scheduler.kubernetes.wire import Condition, Thing, Toleration, Wire
 
 ABSENT = msgspec.Raw(b"null")
 Bytes = tuple[object, ...]
@@ -107,7 +107,7 @@ def typed(pod: SeenPod) -> builtin.Pod:
             resources=_part(spec.resources, builtin.Resources, None, "$.spec.resources"),
             node_selector=_part(spec.node_selector, dict[str, str], {}, "$.spec.nodeSelector"),
             affinity=_part(spec.affinity, builtin.Affinity, None, "$.spec.affinity"),
-            tolerations=_part(spec.tolerations, tuple[builtin.Toleration, ...], (), "$.spec.tolerations"),
+            tolerations=_part(spec.tolerations, tuple[Toleration, ...], (), "$.spec.tolerations"),
             topology_spread_constraints=_part(
                 spec.topology_spread_constraints,
                 tuple[builtin.SpreadConstraint, ...],

@@ -101,7 +101,9 @@ class Watchlist:
 
     def matched(self, key: Key) -> tuple[tuple[Selector, Counter[Role]], ...]:
         """The selectors that a pod matches, and for what each is watched."""
-        found = self._matched.get(key, ())
+        found = self._matched.get(key)
+        if not found:
+            return ()
         return tuple((selector, self._roles[key[0], selector]) for selector in found)
 
     def members(self, watched: Watched) -> set[Key]:
