@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from console.connectors.kubernetes.access import Login, log_in
+from console.connectors.kubernetes.access import Access, Login, log_in
 from console.connectors.kubernetes.feed import ClusterFeed
 from console.connectors.kubernetes.reflector import Limits
 from console.connectors.kubernetes.wire import Api, Patience
@@ -25,8 +25,12 @@ IMPATIENT = Patience(connect_s=2.0, answer_s=0.4, page_s=0.5, silent_s=0.4)
 WAIT_S = 60.0
 
 
+def access_of(player: Player, cluster: str = "one", token: str = "") -> Access:
+    return log_in(Login(context="test", server=player.url(cluster), token=token))
+
+
 def api_of(player: Player, cluster: str = "one", token: str = "", patience: Patience = IMPATIENT) -> Api:
-    return Api(log_in(Login(context="test", server=player.url(cluster), token=token)), patience)
+    return Api(access_of(player, cluster, token), patience)
 
 
 class Shelf(Reader):

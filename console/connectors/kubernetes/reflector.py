@@ -4,7 +4,7 @@ A list is asked for page by page; what it holds is told as it comes, what it lac
 Then changes are watched.  Whatever goes wrong ends in one of three ways: the same is asked again later, the watch is
 opened again a little before the last version, or everything is listed anew.
 
-What is not taken at its word.  A list that is older than what was seen, or that lacks most of what was there a moment
+What is not taken at its word.  A list that is older than what was seen, or that lacks half of what was there a moment
 ago, or a kind that has disappeared: the state is held for a grace and asked for again; when the answer repeats, it is
 believed, and asked for once more a little later.  An event that contradicts what is known is decided by uid and
 version, and the kind is listed anew, at most once in a while.  Besides, everything is listed anew about once an hour,
@@ -114,6 +114,7 @@ class Reflector:
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.limits.overlap_s)
         self._page, self._doubt_s = self.limits.page, self.limits.doubt_s
+        self.expected = max(self.expected, int(self.needed))  # no cluster is without nodes and pods
 
     def start(self) -> list[Instruction]:
         return [self._list()]
@@ -188,7 +189,7 @@ class Reflector:
     def _finish(self, listing: _Listing, now: float) -> list[Instruction]:
         missing = [key for key in self.ledger if key not in listing.seen]
         lost = max(len(missing), 0 if self.ready else self.expected - len(listing.seen))
-        if lost * 2 > listing.before:
+        if lost and lost * 2 >= listing.before:
             detail = f"{lost} of {listing.before} are not in the list"
             if not self._believe(Doubt.VANISHED, detail, now):
                 self._listing = None

@@ -136,5 +136,5 @@ class Doubt(StrEnum):
     """Why an answer is not taken at its word; see the reflector."""
 
     WENT_BACK = "the API went back in time"
-    VANISHED = "most objects vanished at once"
+    VANISHED = "half of the objects or more vanished at once"
     KIND_GONE = "the API no longer knows a kind that had objects"
