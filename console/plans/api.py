@@ -241,6 +241,18 @@ class Drop(_Action):
         return services.drop_stale_moves(request.user, plan_id)
 
 
+class LeaveOut(_Action):
+    permission, shape = "plans.run_plan", shapes.DigestedSerializer
+
+    @extend_schema(request=shapes.DigestedSerializer, parameters=[IF_MATCH], responses=shapes.PlanSerializer)
+    def post(self, request: Request, plan_id: int) -> Response:
+        """Leave the chains that no longer hold out of a paused or halted run; it stays stopped until it is resumed."""
+        return self.answer(request, plan_id)
+
+    def perform(self, request: Request, plan_id: int, said: dict[str, Any]) -> Any:
+        return services.leave_out_changed(request.user, plan_id, said["reason"], _digest(request, said))
+
+
 class Cut(_Action):
     permission, shape = "plans.request_plan", shapes.CutSerializer
 

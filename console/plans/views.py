@@ -85,6 +85,9 @@ def _perform(user: Any, plan_id: int, action: str, said: dict[str, Any]) -> tupl
             return services.pause_plan(user, plan_id, reason), "Paused: nothing new starts, moves in flight end."
         case "resume":
             return services.resume_plan(user, plan_id, reason), f"Plan {plan_id} goes on."
+        case "leave-out":
+            plan = services.leave_out_changed(user, plan_id, reason, digest)
+            return plan, f"{plan.reason}. Resume when you are ready."
         case "abort":
             return services.abort_plan(
                 user, plan_id, reason

@@ -1,6 +1,7 @@
 """What people and services read about plans; viewer first."""
 
 from console.plans.selectors.checks import (
+    REST_CHANGED,
     REST_NEXT_STEP,
     STALE_NEXT_STEP,
     Check,
@@ -26,9 +27,11 @@ from console.plans.selectors.lists import (
     plans_running,
     waves,
 )
+from console.plans.selectors.rest import broken_steps, left_out
 from console.plans.selectors.stages import Box, Stage, box, stages
 
 __all__ = [
+    "REST_CHANGED",
     "REST_NEXT_STEP",
     "STALE_NEXT_STEP",
     "Box",
@@ -37,6 +40,7 @@ __all__ = [
     "active_freezes",
     "approval_checks",
     "box",
+    "broken_steps",
     "chains",
     "covers",
     "doubled_gpu_seconds",
@@ -46,6 +50,7 @@ __all__ = [
     "frozen_words",
     "kept_by_reason",
     "kept_nodes",
+    "left_out",
     "lock_of",
     "may_listen",
     "moves",

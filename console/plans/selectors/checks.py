@@ -10,7 +10,7 @@ from console.plans.choices import State
 from console.plans.models import Plan
 from console.plans.selectors.freezing import freeze_over, frozen_words
 from console.ui.ages import limits
-from console.ui.figures import duration
+from console.ui.figures import duration, plural
 
 STALE_NEXT_STEP = "Drop the moves that changed and check again, or compute a new plan."
 NEXT_STEPS = {
@@ -21,6 +21,7 @@ NEXT_STEPS = {
     State.STALE: STALE_NEXT_STEP,
 }
 REST_NEXT_STEP = "Abort this plan and compute a new one for what is left."
+REST_CHANGED = "Leave out what changed and check again, or abort and compute a new plan."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +43,18 @@ def approval_checks(user: Any, plan: Plan) -> list[Check]:
         _in_state(plan, State.PROPOSED, "Awaiting approval"),
         _acts(plan),
         _not_own(user, plan),
-        _in_time(plan, now),
-        _fresh(plan, now),
-        _not_frozen(plan, now),
-        _holds(plan),
+        *_stands(plan, now),
     ]
 
 
 def start_checks(user: Any, plan: Plan) -> list[Check]:
     now = timezone.now()
-    return [
-        _in_state(plan, State.APPROVED, "Approved"),
-        _acts(plan),
-        _in_time(plan, now),
-        _fresh(plan, now),
-        _not_frozen(plan, now),
-        _holds(plan),
-    ]
+    return [_in_state(plan, State.APPROVED, "Approved"), _acts(plan), *_stands(plan, now)]
+
+
+def _stands(plan: Plan, now: datetime) -> list[Check]:
+    """What time and the world may have taken away since it was proposed."""
+    return [_in_time(plan, now), _fresh(plan, now), _not_frozen(plan, now), _holds(plan)]
 
 
 def resume_checks(user: Any, plan: Plan) -> list[Check]:
@@ -70,6 +66,18 @@ def resume_checks(user: Any, plan: Plan) -> list[Check]:
         _fresh(plan, now),
         _not_frozen(plan, now),
     ]
+
+
+def rest_holds(plan: Plan) -> Check:
+    """Of a stopped run, as last checked; resuming checks again whatever this says."""
+    hit = len({move for change in plan.changes for move in change["moves"]})
+    reason = f"{plural(hit, 'move')} of what is left no longer hold{'s' if hit == 1 else ''}."
+    return Check("rest", "What is left holds", not plan.changes, f"{hit:,} changed" if hit else _checked(plan), reason)
+
+
+def _checked(plan: Plan) -> str:
+    at = plan.checked_at
+    return "not checked" if at is None else f"checked {duration((timezone.now() - at).total_seconds())} ago"
 
 
 def _in_state(plan: Plan, wanted: State, label: str) -> Check:
@@ -152,13 +160,11 @@ def _not_frozen(plan: Plan, now: datetime) -> Check:
 def _holds(plan: Plan) -> Check:
     moves = plan.headline.get("moves", 0)
     hit = len({move for change in plan.changes for move in change["moves"]})
-    at = plan.checked_at
-    checked = "not checked" if at is None else f"checked {duration((timezone.now() - at).total_seconds())} ago"
     return Check(
         "holds",
         f"All {moves:,} moves hold",
         not plan.changes,
-        f"{hit} stale" if plan.changes else checked,
+        f"{hit} stale" if plan.changes else _checked(plan),
         f"{hit:,} of {moves:,} moves no longer hold.",
         STALE_NEXT_STEP,
     )

@@ -7,8 +7,16 @@ from typing import Any
 from console.plans import lifecycle
 from console.plans.choices import State, StepState
 from console.plans.models import Plan
-from console.plans.selectors.checks import Check, approval_checks, resume_checks, start_checks
+from console.plans.selectors.checks import (
+    REST_NEXT_STEP,
+    Check,
+    approval_checks,
+    rest_holds,
+    resume_checks,
+    start_checks,
+)
 from console.plans.selectors.lists import WaveRow
+from console.plans.selectors.rest import left_out
 from console.ui.figures import clock, plural
 
 
@@ -30,6 +38,7 @@ class Box:
     actions: frozenset[str]
     why: list[str] = field(default_factory=list)
     next_steps: list[str] = field(default_factory=list)
+    leaves_out: int = 0  # moves that go with "leave-out"
 
 
 # --- the state line --------------------------------------------------------------------------------------------------
@@ -135,13 +144,29 @@ def _steer(user: Any, plan: Plan) -> Box:
         return Box(
             "Run", [], frozenset({"pause", "abort"}), next_steps=[f"Pause and abort start nothing new; {words}."]
         )
-    checks = resume_checks(user, plan)
+    checks = [*resume_checks(user, plan), rest_holds(plan)]
     failing = [check for check in checks if not check.holds]
-    actions = frozenset({"abort"} if failing else {"resume", "abort"})
-    next_steps = [check.next_step for check in failing] or [
-        f"Resume drops the chains of failed moves, checks the rest and goes on; {words}."
-    ]
-    return Box("Run", checks, actions, [check.reason for check in failing], next_steps)
+    why = [check.reason for check in failing]
+    next_steps = [check.next_step for check in failing if check.next_step]
+    if not failing:
+        next_steps = [f"Resume drops the chains of failed moves, checks the rest and goes on; {words}."]
+        return Box("Run", checks, frozenset({"resume", "abort"}), why, next_steps)
+    if {check.code for check in failing} != {"rest"} or in_flight:
+        return Box("Run", checks, frozenset({"abort"}), why, next_steps)
+    return _leave_out(plan, checks, why)
+
+
+def _leave_out(plan: Plan, checks: list[Check], why: list[str]) -> Box:
+    """Nothing speaks against going on but what has changed."""
+    out, left = left_out(plan)
+    if left == 0:
+        return Box("Run", checks, frozenset({"abort"}), [*why, "No chain is left without them."], [REST_NEXT_STEP])
+    words = (
+        f"Leave out {plural(out, 'move')}, all of the chains that changed, and have the other {left:,} checked again. "
+        f"The approval of digest {plan.approved_digest[:8]} covers them: they are a part of what was signed, and "
+        "nothing is added. Then resume."
+    )
+    return Box("Run", checks, frozenset({"leave-out", "abort"}), why, [words], leaves_out=out)
 
 
 def _wait(user: Any, plan: Plan) -> Box:

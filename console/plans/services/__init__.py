@@ -3,6 +3,7 @@
 from console.plans.services.approval import approve_plan, reject_plan
 from console.plans.services.checking import document_of, newest_of
 from console.plans.services.cutting import cut_plan, drop_stale_moves
+from console.plans.services.dropping import leave_out_changed
 from console.plans.services.freezes import FreezeError, lift_freeze, set_freeze
 from console.plans.services.proposals import (
     begin_planning,
@@ -29,6 +30,7 @@ __all__ = [
     "document_of",
     "drop_stale_moves",
     "fail_plan",
+    "leave_out_changed",
     "lift_freeze",
     "newest_of",
     "open_plan",

@@ -88,8 +88,17 @@ def rest_of(plan: Plan, without: Collection[int] = ()) -> core.Plan:
 
 
 def differences(plan: Plan, now: Newest, rest: core.Plan | None = None) -> list[dict[str, Any]]:
-    """What of the plan (or of ``rest``, the part still to be run) no longer holds in ``now``; [] if all of it does."""
-    return [as_row(change) for change in changes(rest or signed(plan), base_of(plan), now.snapshot)]
+    """What of the plan (or of ``rest``, the part still to be run) no longer holds in ``now``; [] if all of it does.
+
+    Moves are named by their place in the signed plan, whichever part was judged.
+    """
+    whole = signed(plan)
+    judged = whole if rest is None else rest
+    found = [as_row(change) for change in changes(judged, base_of(plan), now.snapshot)]
+    if rest is None:
+        return found
+    place = {move.pod: index for index, move in enumerate(whole.moves)}  # no pod moves twice
+    return [{**row, "moves": [place[judged.moves[move].pod] for move in row["moves"]]} for row in found]
 
 
 def as_row(change: Change) -> dict[str, Any]:

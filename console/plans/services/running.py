@@ -9,10 +9,10 @@ from console.dispatch.services import enqueue
 from console.plans import selectors
 from console.plans.choices import State, StepState
 from console.plans.models import Plan, Step
-from console.plans.services import checking, locks
+from console.plans.services import checking, dropping, locks
 from console.plans.services.broker import require_broker
 from console.plans.services.staleness import mark_stale_if_changed, refuse_unless_holds
-from console.plans.services.transition import Conflict, batches, change, read
+from console.plans.services.transition import Conflict, change, read
 from console.tenancy.services import require
 
 
@@ -61,10 +61,12 @@ def resume_plan(user: Any, plan_id: int, reason: str = "") -> Plan:
     require(user, "plans.run_plan")
     plan = read(plan_id)
     refuse_unless_holds(plan, selectors.resume_checks(user, plan))
-    broken = broken_steps(plan)
-    found = checking.differences(plan, checking.newest_of(plan), checking.rest_of(plan, without=broken))
+    broken = selectors.broken_steps(plan)
+    now_there = checking.newest_of(plan)
+    found = checking.differences(plan, now_there, checking.rest_of(plan, without=broken))
     if found:
-        raise Conflict("What is left of the plan no longer holds.", changes=found, next_step=selectors.REST_NEXT_STEP)
+        dropping.remember(plan, now_there, found)
+        raise Conflict("What is left of the plan no longer holds.", changes=found, next_step=selectors.REST_CHANGED)
     require_broker()
     now = timezone.now()
     with transaction.atomic():
@@ -77,10 +79,7 @@ def resume_plan(user: Any, plan_id: int, reason: str = "") -> Plan:
             resumed_at=now,
             changes=[],
         )
-        for some in batches(broken):
-            Step.objects.filter(plan=plan, index__in=some, state=StepState.WAITING).update(
-                state=StepState.DROPPED, detail="a move of its chain failed, so the node would not become empty"
-            )
+        dropping.drop(plan, broken, "a move of its chain failed, so the node would not become empty")
         locks.take(plan, user)
         enqueue("plans.execute", plan_id=plan_id)
     return plan
@@ -107,21 +106,6 @@ def abort_plan(user: Any, plan_id: int, reason: str) -> Plan:
         if in_flight == 0:
             locks.release(plan)
     return plan
-
-
-def broken_steps(plan: Plan) -> list[int]:
-    """Indices of waiting steps that wait for a failed or dropped one, or share a chain with one."""
-    rows = list(Step.objects.filter(plan=plan).only("index", "chain", "after", "state"))
-    broken = {row.index for row in rows if row.state in (StepState.FAILED, StepState.DROPPED)}
-    waiting = [row for row in rows if row.state == StepState.WAITING]
-    chain_of = {row.index: row.chain for row in rows}
-    found = {-1}
-    while found:
-        chains = {chain_of[index] for index in broken}
-        hit = (row for row in waiting if row.chain in chains or broken.intersection(row.after))
-        found = {row.index for row in hit} - broken
-        broken |= found
-    return sorted(broken & {row.index for row in waiting})
 
 
 def _because(reason: str, otherwise: str) -> str:

@@ -138,6 +138,8 @@ def _summary(plan: Plan, counts: dict[StepState, int], emptied: int | None) -> s
     moves = f"{counts[StepState.SUCCEEDED]:,} of {plan.headline['moves']:,} moves done"
     if counts[StepState.FAILED]:
         moves += f", {counts[StepState.FAILED]:,} failed, {counts[StepState.DROPPED]:,} not run"
+    elif counts[StepState.DROPPED]:
+        moves += f", {counts[StepState.DROPPED]:,} not run"
     nodes = (
         "no reading of the emptied nodes"
         if emptied is None

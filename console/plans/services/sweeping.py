@@ -11,7 +11,7 @@ from console.inventory.services import revision_of
 from console.plans import lifecycle
 from console.plans.choices import State, StepState
 from console.plans.models import NodeLock, Plan
-from console.plans.services import checking, stepping
+from console.plans.services import checking, dropping, stepping
 from console.plans.services.staleness import go_stale
 from console.plans.services.transition import HEAVY, Conflict, change
 
@@ -23,6 +23,7 @@ def sweep() -> None:
     """Safe to run twice at once: every change is a compare-and-set, and the loser has nothing to do."""
     expire()
     find_stale()
+    look_at_stopped()
     send_again()
     let_go_of_snapshots()
     NodeLock.objects.exclude(plan__state=State.EXECUTING).filter(expires_at__lte=timezone.now()).delete()
@@ -42,7 +43,7 @@ def find_stale() -> None:
     """Check the plans that wait for a decision or a start against every newer snapshot of their source."""
     waiting = Plan.objects.filter(state__in=lifecycle.AWAITING).select_related("source").defer(*HEAVY)
     for plan in waiting:
-        if plan.checked_revision is not None and revision_of(plan.source) <= plan.checked_revision:
+        if not _has_news(plan):
             continue
         try:
             found = checking.check_again(plan)
@@ -50,6 +51,22 @@ def find_stale() -> None:
                 go_stale(plan, found)
         except Conflict as lost:
             log.info("plan.not_checked", plan=plan.pk, reason=lost.reason)
+
+
+def look_at_stopped() -> None:
+    """Check what is left of paused and halted runs against every newer snapshot, once nothing of them is in flight."""
+    stopped = Plan.objects.filter(state__in=dropping.STOPPED).exclude(steps__state=StepState.ISSUED)
+    for plan in stopped.select_related("source").defer(*HEAVY):
+        if not _has_news(plan):
+            continue
+        try:
+            dropping.look_again(plan)
+        except Conflict as lost:
+            log.info("plan.not_checked", plan=plan.pk, reason=lost.reason)
+
+
+def _has_news(plan: Plan) -> bool:
+    return plan.checked_revision is None or revision_of(plan.source) > plan.checked_revision
 
 
 def send_again() -> None:

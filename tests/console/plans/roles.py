@@ -9,6 +9,7 @@ from django.utils import timezone
 from console.plans import services
 from console.plans.models import Plan
 from tests.builders.people import operator
+from tests.builders.worlds import world
 from tests.console.plans.scene import approved, arrives, move, requested, scene, started, three_nodes
 from tests.console.role_matrix import APPROVERS, FLEET, OPERATORS, Route
 
@@ -36,6 +37,16 @@ def paused() -> Plan:
     return services.pause_plan(operator("asker"), started(proposed()).pk, "lunch")
 
 
+def half_changed() -> Plan:
+    """Paused; of its two chains one no longer holds."""
+    made = world().nodes("n1", "n2", "n3", "n4").pod("a", "n1", 2).pod("z", "n2", 2, locked=True)
+    one = scene(made.pod("b", "n3", 2).pod("y", "n4", 2, locked=True))
+    plan = started(one.plan(move("a", "n1", "n2", 0), move("b", "n3", "n4", 1), user=operator("asker")))
+    services.pause_plan(operator("asker"), plan.pk, "lunch")
+    one.happen(arrives("late", "n4", 6))
+    return Plan.objects.get(pk=plan.pk)
+
+
 def frozen() -> dict[str, Any]:
     until = timezone.now() + timedelta(hours=1)
     return {"freeze_id": services.set_freeze(operator(), scope="fleet", reason="r", expires_at=until).pk}
@@ -61,6 +72,7 @@ _ACTIONS = (
     Route("plans:act", OPERATORS, "post", 302, of(paused, action="resume")),
     Route("plans:act", OPERATORS, "post", 302, of(paused, action="abort"), REASON),
     Route("plans:act", OPERATORS, "post", 302, of(stale, action="drop")),
+    Route("plans:act", OPERATORS, "post", 302, of(half_changed, action="leave-out"), REASON),
     Route("plans:cut", OPERATORS, "post", 302, of(proposed), {"moves": 1}),
 )
 _API = (
@@ -78,6 +90,7 @@ _API = (
     Route("api:plan-resume", OPERATORS, "post", 200, of(paused)),
     Route("api:plan-abort", OPERATORS, "post", 200, of(paused), REASON),
     Route("api:plan-drop", OPERATORS, "post", 201, of(stale)),
+    Route("api:plan-leave-out", OPERATORS, "post", 200, of(half_changed), REASON),
     Route("api:plan-cut", OPERATORS, "post", 201, of(proposed), {"moves": 1}),
     Route("api:freezes", FLEET),
     Route(
