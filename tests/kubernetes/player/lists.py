@@ -92,7 +92,7 @@ class Lists:
             meta = {"resourceVersion": str(max(int(meta["resourceVersion"]) - BACK, 1))}
         elif fault == "list without version":
             meta = {}
-        elif fault == "list pages disagree":
+        elif fault == "list pages disagree" and "continue" in meta:
             meta = meta | {"resourceVersion": str(int(meta["resourceVersion"]) + 1)}
         elif fault == "list pages never end":
             meta = meta | {"continue": "bm8tZW5k"}

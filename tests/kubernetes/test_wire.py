@@ -1,0 +1,134 @@
+"""The wire alone: TLS, tokens, redirects, and words for what goes wrong."""
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from console.connectors.kubernetes.access import Login, log_in
+from console.connectors.kubernetes.probe import probe
+from console.connectors.kubernetes.steps import List, Lost, Refused
+from console.connectors.kubernetes.wire import Api, Trouble
+from scheduler.kubernetes.objects import KINDS, decode_list
+from tests.kubernetes import worlds
+from tests.kubernetes.authorities import Authority
+from tests.kubernetes.following import IMPATIENT, access_of, agreed, api_of, following, until
+from tests.kubernetes.player.server import Player
+
+PODS = KINDS["pods"]
+
+
+@pytest.mark.parametrize("modern", [True, False])
+def test_tls_with_certificates_of_both_sides(modern: bool, tmp_path: Path) -> None:
+    """Also with an authority that does not say what its key is for: it is the operator who names it."""
+    authority = Authority(modern=modern)
+    certificate, key = authority.issue("observer")
+    with Player({"one": worlds.cluster()}, _server_side(authority, tmp_path)) as player:
+        server = player.url()
+        known = Api(log_in(Login("test", server, ca=authority.pem, certificate=certificate, key=key)), IMPATIENT)
+        assert len(decode_list("pods", known.page(PODS, List(500))).items) == 20
+        for stranger in (Login("test", server, ca=authority.pem), Login("test", server, ca=Authority().pem)):
+            with pytest.raises(Trouble) as caught:
+                Api(log_in(stranger), IMPATIENT).page(PODS, List(1))
+            assert caught.value.told.word in ("tls", "cut")  # type: ignore[union-attr]
+    assert not [file for file in tmp_path.iterdir() if file.read_bytes().count(key)]
+
+
+def _server_side(authority: Authority, folder: Path) -> ssl.SSLContext:
+    certificate, key = authority.issue("server", "127.0.0.1")
+    pair, trusted = folder / "server.pem", folder / "authority.pem"
+    pair.write_bytes(certificate + key)
+    trusted.write_bytes(authority.pem)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(trusted))
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_cert_chain(pair)
+    return context
+
+
+def test_token_is_asked_for() -> None:
+    with Player({"one": worlds.cluster(token="secret")}) as player:
+        with pytest.raises(Trouble) as caught:
+            api_of(player).page(PODS, List(1))
+        assert caught.value.told == Refused(401, "Unauthorized")
+        assert api_of(player, token="secret").page(PODS, List(1))
+
+
+def test_token_that_expires_and_is_given_again() -> None:
+    cluster = worlds.cluster(token="secret")
+    with Player({"one": cluster}) as player, following(player, kinds=("nodes", "pods")) as feed:
+        until(lambda: feed.health().ready, "the first lists")
+        player.apply(lambda: setattr(cluster, "token", "another"))
+        player.hang_up()
+        until(lambda: all(kind.errors.get("401") for kind in feed.health().kinds), "refused")
+        assert "401" in feed.health().kinds[0].reason
+        player.apply(lambda: setattr(cluster, "token", "secret"))
+        player.apply(lambda: cluster.store.put(worlds.PODS, worlds.pod("late", on="n0")))
+        until(lambda: agreed(feed, player), "let in again")
+
+
+def test_redirects_are_not_followed() -> None:
+    """A redirect could lead the token to somebody else."""
+    heads: list[bytes] = []
+    answer = b"HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    with Player({"one": worlds.cluster()}) as player:
+        target = player.url().encode() + b"/api/v1/pods"
+        with _speaking(answer % target, heads) as port, pytest.raises(Trouble) as caught:
+            Api(log_in(Login("test", f"http://127.0.0.1:{port}", token="secret")), IMPATIENT).page(PODS, List(1))
+        assert not player.clusters["one"].used
+    assert isinstance(caught.value.told, Refused)
+    assert caught.value.told.status == 302
+    assert b"secret" in heads[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        (b"", "cut"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "cut"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "cut"),
+        (b'HTTP/1.1 200 OK\r\nContent-Length: 23\r\n\r\n{"kind":"BananaList"    }', "wrong kind"),
+    ],
+)
+def test_words_for_answers_that_are_none(said: bytes, word: str) -> None:
+    with _speaking(said, []) as port, pytest.raises(Trouble) as caught:
+        Api(log_in(Login("test", f"http://127.0.0.1:{port}")), IMPATIENT).page(PODS, List(1))
+    assert isinstance(caught.value.told, Lost)
+    assert caught.value.told.word == word
+
+
+def test_probe_says_what_may_not_be_read() -> None:
+    cluster = worlds.cluster()
+    cluster.forbidden.add(worlds.PODS)
+    with Player({"one": cluster}) as player:
+        found = probe(access_of(player))
+    states = {one.kind: one.state for one in found.kinds}
+    assert not found.ok
+    assert (states["nodes"], states["pods"], states["workloads.kueue.x-k8s.io"]) == ("readable", "forbidden", "absent")
+    assert found.server_version == "v1.37.0-player"
+
+
+@contextmanager
+def _speaking(said: bytes, heads: list[bytes]) -> Iterator[int]:
+    """A server on loopback that says always the same."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection:
+                    heads.append(connection.recv(65_536))
+                    connection.sendall(said)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
