@@ -17,7 +17,7 @@ IN_PARALLEL ?= -n auto --dist worksteal
 ON_A_DATABASE := $(wildcard tests/console tests/contract tests/live tests/faults)
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-reset test test-browser test-postgres test-published screenshots bench lint format clean
+.PHONY: help install demo demo-reset test test-browser test-postgres test-published test-kubernetes screenshots bench lint format clean
 
 help:
 	@echo "make demo [PORT=8000] [NODES=2000]   the whole console on this machine"
@@ -26,6 +26,7 @@ help:
 	@echo "make test-browser                    the main job in chromium"
 	@echo "make test-postgres                   the console's suite on DATABASE_URL and REDIS_URL"
 	@echo "make test-published                  against traces and published tables in SLACKLINE_SHARED"
+	@echo "make test-kubernetes                 the connector's contract on the cluster of KUBECONFIG, else on the player"
 	@echo "make screenshots                     the pictures in docs/images, taken anew in chromium"
 	@echo "make bench | lint | format | install | clean"
 
@@ -72,6 +73,10 @@ test-postgres: install
 test-published: install
 	@test -d "$$SLACKLINE_SHARED" || { echo "Set SLACKLINE_SHARED to the folder of traces and published tables." >&2; exit 1; }
 	$(PYTEST) tests/published $(ARGS)
+
+test-kubernetes: install
+	@if test -n "$$KUBECONFIG"; then echo "on the cluster of $$KUBECONFIG (CONTEXT chooses among several)"; else echo "on the player: KUBECONFIG is not set"; fi
+	$(PYTEST) tests/kubernetes/test_contract.py $(ARGS)
 
 screenshots: install
 	$(PY) -m tests.browser.screenshots docs/images

@@ -6,7 +6,8 @@
 The player of the tests serves the world from a process of its own on loopback.  Another process follows all of its
 clusters, as ``manage.py watch`` does, and builds a snapshot of each every ``--every`` seconds where something has
 changed.  Figures are those of that process: wall seconds until the first snapshots of all clusters are built, then its
-CPU seconds by wall seconds (following by the clock, snapshots by how often they are due), its largest resident size, and whether in the end it holds what the player holds.
+CPU seconds by wall seconds (following by the clock, snapshots by how often they are due), its largest resident size,
+and whether in the end it holds what the player holds.
 """
 
 import argparse

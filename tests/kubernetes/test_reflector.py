@@ -237,7 +237,7 @@ class Api:
             self.hear(Ended())
 
 
-@settings(max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     actions=st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 1000)), max_size=120),
     needed=st.booleans(),

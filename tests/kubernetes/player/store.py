@@ -129,10 +129,11 @@ class Store:
     def _start(self, token: str) -> tuple[int, int]:
         if not token:
             return self.version, 0
-        version, _, start = base64.urlsafe_b64decode(token).decode().partition(":")
-        if not start.isdigit():
-            raise Unknown("continue key is not valid")
-        return int(version), int(start)
+        try:
+            version, _, start = base64.urlsafe_b64decode(token).decode().partition(":")
+            return int(version), int(start)
+        except ValueError:
+            raise Unknown("continue key is not valid") from None
 
     def since(self, path: str, version: int) -> list[Told]:
         """Events after ``version``; raises ``Gone`` when some of them are no longer kept."""
