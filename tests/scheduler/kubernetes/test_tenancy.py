@@ -1,0 +1,194 @@
+"""Tenants and quotas: of Kueue, KAI, Volcano and namespaces."""
+
+import pytest
+
+from scheduler.cluster.build import build
+from scheduler.cluster.records import QuotaRecord, TenantRecord
+from scheduler.kubernetes.options import Options
+from tests.scheduler.kubernetes.things import GPU, Row, document, one_pod, pod, said, thing
+
+K = "kueue.x-k8s.io"
+LOCAL = thing(f"localqueues.{K}", "lq", "ml", {"clusterQueue": "research"})
+QUEUED = {"labels": {f"{K}/queue-name": "lq"}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "objects", "tenant"),
+    [
+        ({}, [], "ml"),
+        ({"labels": {"slackline.io/tenant": "a"}}, [], "a"),
+        ({"labels": {"team": "b"}}, [], "b"),
+        ({}, [thing("namespaces", "ml", labels={"team": "c"})], "c"),
+        ({}, [thing("namespaces", "ml", labels={"slackline.io/tenant": "d"})], "d"),
+        ({}, [thing("namespaces", "web", labels={"team": "c"})], "ml"),
+        (QUEUED, [LOCAL], "research"),
+        (QUEUED, [], "ml"),  # a queue that nobody knows is nobody
+        ({"labels": {"kai.scheduler/queue": "q"}}, [], "q"),
+        ({"labels": {"runai/queue": "q"}}, [], "q"),
+        (
+            {"annotations": {"pod-group-name": "g"}},
+            [thing("podgroups.scheduling.run.ai", "g", "ml", {"minMember": 1, "queue": "q"})],
+            "q",
+        ),
+        ({"annotations": {"scheduling.volcano.sh/queue-name": "v"}}, [], "v"),
+        (
+            {"annotations": {"scheduling.k8s.io/group-name": "g"}},
+            [thing("podgroups.scheduling.volcano.sh", "g", "ml", {"minMember": 1, "queue": "v"})],
+            "v",
+        ),
+        (
+            {"annotations": {f"{K}/workload": "w"}},
+            [thing(f"workloads.{K}", "w", "ml", {"podSets": [{"count": 1}], "queueName": "lq"}), LOCAL],
+            "research",
+        ),
+        (
+            {"annotations": {f"{K}/workload": "w"}},
+            [
+                thing(
+                    f"workloads.{K}", "w", "ml", {"podSets": [{"count": 1}]},
+                    status={"admission": {"clusterQueue": "admitted"}},
+                )
+            ],
+            "admitted",
+        ),
+        (QUEUED | {"labels": QUEUED["labels"] | {"team": "b"}}, [LOCAL], "b"),
+    ],
+)  # fmt: skip
+def test_whose_pod_it_is(fields: Row, objects: list[Row], tenant: str) -> None:
+    assert one_pod(pod("p", **fields), *objects, options=Options(tenant_labels=("team",))).tenant == tenant
+
+
+def test_namespaces_need_not_be_tenants() -> None:
+    assert one_pod(pod("p"), options=Options(namespace_tenants=False)).tenant is None
+
+
+def group(*flavors: tuple[str, Row]) -> Row:
+    return {"flavors": [{"name": name, "resources": [{"name": GPU} | amounts]} for name, amounts in flavors]}
+
+
+def flavor(name: str, product: str | None = None) -> Row:
+    labels = {"nvidia.com/gpu.product": product} if product else {"pool": name}
+    return thing(f"resourceflavors.{K}", name, spec={"nodeLabels": labels})
+
+
+def tenants(*objects: Row, options: Options | None = None) -> list[TenantRecord]:
+    found = document(*objects, options=options)
+    build(found)
+    return found.tenants
+
+
+def test_cluster_queues_give_quotas_by_model() -> None:
+    spec = {
+        "cohort": "all",  # as v1beta1 has it
+        "fairSharing": {"weight": "2"},
+        "resourceGroups": [
+            group(
+                ("a100", {"nominalQuota": "16", "borrowingLimit": "8", "lendingLimit": "4"}),
+                ("a100-spot", {"nominalQuota": 4}),
+                ("odd", {"nominalQuota": "0"}),
+            ),
+            {"flavors": [{"name": "cpu", "resources": [{"name": "cpu", "nominalQuota": "1500m"}]}]},
+        ],
+    }
+    flavors = [flavor("a100", "NVIDIA-A100"), flavor("a100-spot", "NVIDIA-A100-SHARED"), flavor("odd")]
+    assert tenants(thing(f"clusterqueues.{K}", "research", spec=spec), *flavors) == [
+        TenantRecord(
+            name="research",
+            cohort="all",
+            weight=2,
+            quotas=[
+                # 16 + 4; the second flavor may borrow without limit, so both together may
+                QuotaRecord(gpu_model="NVIDIA-A100", nominal=20),
+                QuotaRecord(gpu_model="odd", nominal=0),
+            ],
+        )
+    ]
+
+
+def test_one_flavor_keeps_its_limits() -> None:
+    amounts = {"nominalQuota": "16", "borrowingLimit": "8", "lendingLimit": "0"}
+    spec = {"cohortName": "all", "resourceGroups": [group(("a100", amounts))]}
+    (found,) = tenants(thing(f"clusterqueues.{K}", "research", spec=spec))
+    assert found.quotas == [QuotaRecord(gpu_model="a100", nominal=16, borrowing_limit=8, lending_limit=0)]
+
+
+def test_cohorts_are_tenants_above_their_queues() -> None:
+    objects = [
+        thing(f"cohorts.{K}", "root"),
+        thing(f"cohorts.{K}", "ai", spec={"parentName": "root", "resourceGroups": [group(("a", {"nominalQuota": 8}))]}),
+        thing(f"clusterqueues.{K}", "research", spec={"cohortName": "ai"}),
+    ]
+    assert tenants(*objects) == [
+        TenantRecord(
+            name="cohort/ai", parent="cohort/root", cohort="root", quotas=[QuotaRecord(gpu_model="a", nominal=8)]
+        ),
+        TenantRecord(name="cohort/root"),
+        TenantRecord(name="research", parent="cohort/ai", cohort="ai"),
+    ]
+
+
+def test_queues_of_kai() -> None:
+    gpu = {"quota": 4, "limit": -1, "overQuotaWeight": 2}
+    objects = [
+        thing("queues.scheduling.run.ai", "department"),
+        thing("queues.scheduling.run.ai", "team", spec={"parentQueue": "department", "resources": {"gpu": gpu}}),
+    ]
+    assert tenants(*objects) == [
+        TenantRecord(name="department"),
+        TenantRecord(name="team", parent="department", guarantee_gpus=4, weight=2),
+    ]
+
+
+def test_queues_of_volcano() -> None:
+    spec = {
+        "weight": 3,
+        "parent": "root",
+        "capability": {GPU: "16", "cpu": "100"},
+        "guarantee": {"resource": {GPU: "8"}},
+        "deserved": {GPU: "12"},
+    }
+    row = thing("queues.scheduling.volcano.sh", "team", spec=spec)
+    assert tenants(row) == [TenantRecord(name="team", parent="root", weight=3, cap_gpus=16, guarantee_gpus=8)]
+    assert said(row) == [("quota", "ignored", "team")]  # what it deserves is neither a cap nor kept for it
+
+
+def quota(name: str, hard: Row, namespace: str = "ml", **spec: object) -> Row:
+    return thing("resourcequotas", name, namespace, {"hard": hard} | spec)
+
+
+def test_the_smallest_quota_of_a_namespace_caps_it() -> None:
+    rows = [quota("a", {f"requests.{GPU}": "8", "requests.cpu": "100"}), quota("b", {f"requests.{GPU}": "6"})]
+    assert tenants(*rows) == [TenantRecord(name="ml", cap_gpus=6)]
+
+
+def test_a_quota_without_gpus_says_nothing_of_them() -> None:
+    assert tenants(quota("a", {"requests.cpu": "100", "pods": "10"})) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "name"),
+    [
+        (quota("a", {f"requests.{GPU}": "8"}, scopes=["BestEffort"]), Options(), "a"),
+        (
+            quota("a", {f"requests.{GPU}": "8"}, scopeSelector={"matchExpressions": [{"scopeName": "PriorityClass"}]}),
+            Options(),
+            "a",
+        ),
+        (quota("a", {f"requests.{GPU}": "8"}), Options(namespace_tenants=False), "a"),
+        (thing("queues.scheduling.run.ai", "q", spec={"resources": {"gpu": {"quota": 0.5}}}), Options(), "q"),
+        (thing(f"clusterqueues.{K}", "q", spec={"fairSharing": {"weight": "500m"}}), Options(), "q"),
+        (
+            thing(f"clusterqueues.{K}", "q", spec={"resourceGroups": [group(("a", {"nominalQuota": "many"}))]}),
+            Options(),
+            "q",
+        ),
+    ],
+)
+def test_what_is_no_whole_number_of_gpus_of_a_tenant_is_said(row: Row, options: Options, name: str) -> None:
+    assert said(row, options=options) == [("quota", "ignored", name)]
+
+
+def test_one_name_in_two_systems_is_said() -> None:
+    rows = [thing(f"clusterqueues.{K}", "ml"), quota("a", {f"requests.{GPU}": "8"})]
+    assert tenants(*rows) == [TenantRecord(name="ml")]
+    assert said(*rows) == [("quota", "ignored", "ml")]
