@@ -36,7 +36,7 @@ $(CURDIR)/.venv-tools/bin/uv:
 	scripts/bring-uv $(CURDIR)/.venv-tools
 
 .venv/.installed: requirements.lock pyproject.toml .python-version | $(UV)
-	test -x $(PY) || $(UV) venv --quiet --python "$$(cat .python-version)" .venv
+	test -x $(PY) || scripts/bring-python $(UV) "$$(cat .python-version)" .venv
 	VIRTUAL_ENV=$(CURDIR)/.venv $(UV) pip sync --quiet --require-hashes requirements.lock
 	VIRTUAL_ENV=$(CURDIR)/.venv $(UV) pip install --quiet --no-deps -e .
 	touch $@

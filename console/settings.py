@@ -9,6 +9,8 @@ import structlog
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.csp import CSP
 
+from console.connectors.choices import Kind
+
 ROOT = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
@@ -18,6 +20,7 @@ DATA_DIR.mkdir(parents=True, exist_ok=True)
 
 # --- what is refused outside the demo -------------------------------------------------------------------------------
 DEFAULT_SECRET_KEY = "insecure-key-of-the-demo-which-everybody-can-read-in-the-source"
+LEAST_SECRET_KEY = 32  # characters; what is shorter can be guessed
 SECRET_KEY = env.str("SECRET_KEY", default=DEFAULT_SECRET_KEY)
 DEBUG = env.bool("DEBUG", default=False)
 ALLOW_SIMULATED = env.bool("SLACKLINE_ALLOW_SIMULATED", default=False)
@@ -26,6 +29,15 @@ CONNECTORS = env.list("SLACKLINE_CONNECTORS", default=["file", "openb", "kuberne
 CREDENTIALS_KEYS = env.list("SLACKLINE_CREDENTIALS_KEYS", default=[SECRET_KEY] if DEMO else [])
 # What a kubeconfig may ask for beside a token or a certificate; words of connectors.kubernetes.access.ALLOWABLE.
 KUBECONFIG_ALLOW = frozenset(env.list("SLACKLINE_KUBECONFIG_ALLOW", default=[]))
+
+
+def _refuse_unknown_connectors() -> None:
+    unknown = [name for name in CONNECTORS if name not in Kind.values]
+    if unknown:
+        raise ImproperlyConfigured(
+            f"SLACKLINE_CONNECTORS names {', '.join(map(repr, unknown))}, which is no kind of source. "
+            f"The kinds are {', '.join(Kind.values)}, with commas between them."
+        )
 
 
 def _refuse_unsafe_start() -> None:
@@ -41,6 +53,11 @@ def _refuse_unsafe_start() -> None:
             "SECRET_KEY is not set: sessions signed with the key of the demo can be forged by anybody. "
             "Set SECRET_KEY to a long random text, or SLACKLINE_DEMO=1 to run the demo."
         )
+    if len(SECRET_KEY) < LEAST_SECRET_KEY:
+        raise ImproperlyConfigured(
+            f"SECRET_KEY has {len(SECRET_KEY)} characters: sessions signed with so short a key can be forged. "
+            f"Set it to a random text of {LEAST_SECRET_KEY} characters or more."
+        )
     if "simulated" in CONNECTORS and not ALLOW_SIMULATED:
         raise ImproperlyConfigured(
             "SLACKLINE_CONNECTORS names the simulated cluster outside the demo: its pods and nodes are invented. "
@@ -48,6 +65,7 @@ def _refuse_unsafe_start() -> None:
         )
 
 
+_refuse_unknown_connectors()
 _refuse_unsafe_start()
 
 # --- applications ---------------------------------------------------------------------------------------------------

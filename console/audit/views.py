@@ -9,6 +9,7 @@ from console.audit.tables import HEAD, as_row
 from console.rest.csv import csv_response
 
 PAGE_SIZE = 50
+FIRST = ("actor", "action")  # the filters that a narrow screen shows; the others are behind a button there
 
 
 @require_safe
@@ -23,6 +24,7 @@ def entry_list(request: HttpRequest) -> HttpResponse:
     page = {
         "section": "audit",
         "filter": found,
+        "first": FIRST,
         "rows": rows,
         "older": older,
         "newest_shown": not before,

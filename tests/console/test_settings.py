@@ -21,6 +21,9 @@ def _start(tmp_path: Path, show: str, **variables: str) -> subprocess.CompletedP
 
 REFUSED = [
     ({}, "SECRET_KEY is not set"),
+    ({"SECRET_KEY": "31 characters are not enough .."}, "SECRET_KEY has 31 characters"),
+    ({**GOOD, "SLACKLINE_CONNECTORS": "file,kubernets"}, "SLACKLINE_CONNECTORS names 'kubernets'"),
+    ({"SLACKLINE_DEMO": "1", "SLACKLINE_CONNECTORS": "file;openb"}, "which is no kind of source"),
     ({**GOOD, "DEBUG": "1"}, "DEBUG is on outside the demo"),
     ({**GOOD, "SLACKLINE_CONNECTORS": "file,simulated"}, "names the simulated cluster outside the demo"),
 ]
@@ -34,7 +37,8 @@ def test_refused(tmp_path: Path, variables: dict[str, str], words: str) -> None:
 
 
 ALLOWED = [
-    ({**GOOD}, "settings.CONNECTORS", "['file', 'openb']"),
+    ({**GOOD}, "settings.CONNECTORS", "['file', 'openb', 'kubernetes']"),
+    ({"SECRET_KEY": "32 characters are just as needed"}, "len(settings.SECRET_KEY)", "32"),
     ({"SLACKLINE_ALLOW_DEFAULT_KEY": "1"}, "settings.DEMO", "False"),
     ({**GOOD, "DEBUG": "1", "SLACKLINE_ALLOW_DEBUG": "1"}, "settings.DEBUG", "True"),
     (
@@ -42,7 +46,7 @@ ALLOWED = [
         "settings.CONNECTORS",
         "['file', 'simulated']",
     ),
-    ({"SLACKLINE_DEMO": "1"}, "settings.CONNECTORS", "['file', 'openb', 'simulated']"),
+    ({"SLACKLINE_DEMO": "1"}, "settings.CONNECTORS", "['file', 'openb', 'kubernetes', 'simulated']"),
     ({**GOOD}, "settings.SESSION_COOKIE_SECURE, settings.CSRF_COOKIE_SECURE", "True True"),
     (
         {**GOOD, "DATABASE_URL": "postgres://a@h/d"},

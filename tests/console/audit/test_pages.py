@@ -1,6 +1,7 @@
 """The book on the page, in the API and as CSV: the same rows under the same filter."""
 
 import csv
+import re
 from typing import Any
 
 import pytest
@@ -105,3 +106,16 @@ def test_hostile_names_stay_text(client_of_viewer: Client) -> None:
     (row,) = _csv(client_of_viewer)
     assert row["target_id"] == HOSTILE
     assert row["reason"].startswith("'=")
+
+
+def test_a_narrow_screen_shows_two_filters_and_has_all_behind_a_button(client_of_viewer: Client) -> None:
+    """The fields that do not show there still take part in the search."""
+    page = client_of_viewer.get(reverse("audit:list") + "?reason=why").content.decode()
+    bar, sheet = (
+        page[page.index(start) :].split("</form>")[0] for start in ('<form class="sl-bar', 'id="audit-more-filters"')
+    )
+    fields = re.findall(r'<label\s+class="(sl-field[^"]*)"', bar)
+    assert (len(fields), sum("sl-only-wide" not in names for names in fields)) == (8, 2)
+    assert re.findall(r'name="(\w+)"', bar) == re.findall(r'name="(\w+)"', sheet)
+    assert 'value="why"' in bar
+    assert 'value="why"' in sheet
