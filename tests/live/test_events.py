@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.db import transaction
 from structlog.testing import capture_logs
 
-from console.live import consumers, rights, services
+from console.live import consumers, hub, rights, services
 from console.live.outbox import LIMIT, Outbox
 from console.live.services import last_seq, publish
 from tests.builders.people import viewer
@@ -36,6 +36,35 @@ async def test_events_are_numbered_without_gaps_per_topic() -> None:
     assert first[0]["at"].endswith("+00:00")
     assert len(heard) == 6
     await socket.disconnect()
+
+
+async def test_what_is_said_while_a_socket_joins_is_heard_after_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The counter is read, then something is said, and only then does the socket know what was said before."""
+
+    def read_then_say(topic: str) -> int:
+        seq = last_seq(topic)
+        publish(topic, "between")
+        time.sleep(0.3)  # the notice is at the socket before the number is
+        return seq
+
+    monkeypatch.setattr(services, "last_seq", read_then_say)
+    socket = await open_socket(await on_thread(viewer)())
+    await socket.ask(subscribe=["open"])
+    answer, event = await socket.hear(), await socket.hear()
+    assert answer["kind"] == "subscribed"
+    assert (event["kind"], event["seq"]) == ("between", answer["seq"] + 1)
+    await socket.disconnect()
+
+
+async def test_the_ear_is_closed_with_the_last_socket_and_opened_with_the_next() -> None:
+    user = await on_thread(viewer)()
+    for _ in range(2):
+        first, second = await open_socket(user, "open"), await open_socket(user, "open")
+        await first.disconnect()
+        await say("open", "changed")
+        assert [event["kind"] for event in await second.all_that_comes()] == ["changed"]
+        await second.disconnect()
+        assert hub.present()._ear is None
 
 
 async def test_nothing_is_said_of_what_was_rolled_back() -> None:
