@@ -1,11 +1,18 @@
 """A feed follows a player that does nothing wrong."""
 
+import threading
+import time
+from datetime import datetime
+
 import pytest
 
+from console.connectors.kubernetes.feed import Terms
+from console.connectors.kubernetes.reflector import Limits
 from console.connectors.kubernetes.steps import Phase
+from console.connectors.kubernetes.wire import Patience
 from console.connectors.protocol import ConnectorError
 from tests.kubernetes import worlds
-from tests.kubernetes.following import agreed, following, until
+from tests.kubernetes.following import agreed, following, held, until
 from tests.kubernetes.player.server import Player
 
 
@@ -59,3 +66,96 @@ def test_kind_that_is_not_installed() -> None:
         phases = {kind.kind: kind.phase for kind in feed.health().kinds}
         assert phases["workloads.kueue.x-k8s.io"] == Phase.ABSENT
         assert feed.health().server_version == "v1.37.0-player"
+
+
+def test_silent_cluster_holds_up_nobody_else() -> None:
+    stuck, well = worlds.cluster(stuck_s=30.0), worlds.cluster()
+    stuck.faults.plan(["list silent"] * 50)
+    with (
+        Player({"stuck": stuck, "well": well}) as player,
+        following(player, "stuck") as first,
+        following(player, "well") as second,
+    ):
+        until(lambda: second.health().ready and not second.health().missing, "the other one is read")
+        assert len(second.document().document.pods) == 20
+        until(lambda: first.health().kinds[0].errors.get("silent", 0) > 0, "silence is noticed")
+        with pytest.raises(ConnectorError, match="nodes not read yet"):
+            first.document()
+        player.apply(stuck.faults.queue.clear)
+        until(lambda: agreed(first, player, "stuck"), "it speaks again")
+
+
+def test_old_state_is_no_reading() -> None:
+    cluster = worlds.cluster(bookmark_s=0.1)
+    with Player({"one": cluster}) as player, following(player, terms=Terms(stale_s=1.0)) as feed:
+        until(lambda: feed.health().ready and not feed.health().missing, "all kinds are read")
+        assert feed.document().document.pods
+        player.apply(lambda: cluster.forbidden.update([worlds.PODS]))
+        player.hang_up()
+
+        def refused() -> bool:
+            try:
+                feed.document()
+            except ConnectorError as error:
+                return str(error).startswith("no word about pods for") and "403" in str(error)
+            return False
+
+        until(refused, "without a word the state is too old")
+        player.apply(cluster.forbidden.clear)
+        until(lambda: not refused(), "it may be read again")
+
+
+def test_time_is_that_of_the_cluster() -> None:
+    cluster = worlds.cluster()
+    cluster.faults.skew_s = -7200.0
+    with Player({"one": cluster}) as player, following(player) as feed:
+        until(lambda: feed.health().ready and not feed.health().missing, "all kinds are read")
+        skew = feed.health().skew_s
+        assert skew is not None
+        assert -7202 <= skew <= -7198
+        document = feed.document().document
+        assert document.now_s is not None
+        assert abs(document.now_s + 7200 - time.time()) < 60
+        assert datetime.fromisoformat(document.taken_at).timestamp() == document.now_s
+
+
+def test_unreadable_object_is_listed_and_loses_no_other() -> None:
+    cluster = worlds.cluster(nodes=2, pods=5)
+    broken = worlds.pod("broken", on="n0") | {"spec": "nonsense"}
+    cluster.store.put(worlds.PODS, broken)
+    with Player({"one": cluster}) as player, following(player) as feed:
+        until(lambda: feed.health().ready and not feed.health().missing, "all kinds are read")
+        reading = feed.document()
+        assert len(reading.document.pods) == 5
+        assert [(one.kind, one.namespace, one.name) for one in reading.bad] == [("pods", "team", "broken")]
+        assert {kind.kind: kind.bad for kind in feed.health().kinds}["pods"] == 1
+        player.apply(lambda: cluster.store.put(worlds.PODS, worlds.pod("broken", on="n0")))
+        until(lambda: feed.document().bad == (), "it can be read again")
+        assert len(feed.document().document.pods) == 6
+
+
+def test_empty_answer_after_a_restart_is_not_believed_at_once() -> None:
+    cluster = worlds.cluster(pods=20)
+    cluster.faults.plan(["list empty"])
+    expected = {"pods": 20, "nodes": 3}
+    with Player({"one": cluster}) as player, following(player, kinds=("pods",), expected=expected) as feed:
+        until(lambda: feed.health().ready, "the second answer")
+        assert feed.health().kinds[0].errors["vanished"] == 1
+        assert agreed(feed, player, kinds=("pods",))
+
+
+def test_stop_ends_all_threads() -> None:
+    cluster = worlds.cluster(bookmark_s=30.0)
+    with Player({"one": cluster}) as player:
+        with following(player, limits=Limits(), patience=Patience()) as feed:
+            until(lambda: feed.health().ready and not feed.health().missing, "all kinds are read")
+            names = {thread.name for thread in feed._threads}
+        assert not [thread for thread in threading.enumerate() if thread.name in names]
+
+
+def test_token_of_another_cluster_is_told_apart() -> None:
+    """Two feeds in one process share nothing: neither tokens nor connections nor what they hold."""
+    clusters = {"one": worlds.cluster(token="first", pods=3), "two": worlds.cluster(token="second", pods=7)}
+    with Player(clusters) as player, following(player, "one") as first, following(player, "two") as second:
+        until(lambda: first.health().ready and second.health().ready, "both are read")
+        assert (len(held(first, "pods")), len(held(second, "pods"))) == (3, 7)

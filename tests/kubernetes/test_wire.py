@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from console.connectors.kubernetes import access
 from console.connectors.kubernetes.access import Login, log_in
 from console.connectors.kubernetes.probe import probe
 from console.connectors.kubernetes.steps import List, Lost, Refused
@@ -83,6 +84,22 @@ def test_redirects_are_not_followed() -> None:
     assert isinstance(caught.value.told, Refused)
     assert caught.value.told.status == 302
     assert b"secret" in heads[0]
+
+
+def test_nothing_is_sent_to_where_no_api_server_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address is looked at once more when the connection stands: the name may have led somewhere else."""
+    with Player({"one": worlds.cluster()}) as player:
+        api, asked = api_of(player, token="secret"), []
+
+        def refuse(address: str) -> None:
+            asked.append(address)
+            raise access.AccessError(f"{address} is not the address of an API server")
+
+        monkeypatch.setattr(access, "refuse_address", refuse)
+        with pytest.raises(Trouble, match=r"127\.0\.0\.1 is not the address of an API server") as caught:
+            api.page(PODS, List(1))
+        assert (caught.value.told.word, asked) == ("unreachable", ["127.0.0.1"])  # type: ignore[union-attr]
+        assert not player.clusters["one"].used
 
 
 @pytest.mark.parametrize(

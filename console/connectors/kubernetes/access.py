@@ -24,6 +24,9 @@ from kubernetes.client import ApiClient, Configuration
 from kubernetes.config import ConfigException
 from kubernetes.config.incluster_config import SERVICE_CERT_FILENAME, SERVICE_TOKEN_FILENAME, InClusterConfigLoader
 from kubernetes.config.kube_config import KubeConfigLoader
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import NewConnectionError
 
 _InCluster: Any = InClusterConfigLoader  # the client's loaders carry no types
 _FromFile: Any = KubeConfigLoader
@@ -213,6 +216,36 @@ def refuse_address(host: str) -> None:
         raise AccessError(f"{host} is not the address of an API server")
 
 
+class _Checked:
+    """A connection that sends nothing before it knows where it has arrived: a name may lead anywhere."""
+
+    sock: Any
+
+    def connect(self) -> None:
+        super().connect()  # type: ignore[misc]
+        try:
+            refuse_address(str(self.sock.getpeername()[0]))
+        except AccessError as error:
+            self.sock.close()
+            raise NewConnectionError(self, str(error)) from None  # type: ignore[arg-type]
+
+
+class _Plain(_Checked, HTTPConnection):
+    pass
+
+
+class _Encrypted(_Checked, HTTPSConnection):
+    pass
+
+
+class _PlainPool(HTTPConnectionPool):
+    ConnectionCls = _Plain
+
+
+class _EncryptedPool(HTTPSConnectionPool):
+    ConnectionCls = _Encrypted
+
+
 def _decoded(entry: dict[str, Any], key: str) -> bytes:
     try:
         return base64.b64decode(str(entry.get(key) or ""), validate=True)
@@ -273,8 +306,10 @@ def _configuration() -> Configuration:
 def _named(configuration: Configuration, context: ssl.SSLContext | None) -> ApiClient:
     client = ApiClient(configuration)
     client.user_agent = AGENT
+    pools = client.rest_client.pool_manager
+    pools.pool_classes_by_scheme = {"http": _PlainPool, "https": _EncryptedPool}
     if context is not None:
-        client.rest_client.pool_manager.connection_pool_kw["ssl_context"] = context
+        pools.connection_pool_kw["ssl_context"] = context
     return client
 
 
