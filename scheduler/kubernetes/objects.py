@@ -4,7 +4,6 @@
 needs are computed from it.  One bad object never loses the others: it is returned as ``Bad``.
 """
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, cast
@@ -356,4 +355,4 @@ def _bad(kind: str, plain: Any, message: str) -> Bad:
     meta = plain.get("metadata") if isinstance(plain, dict) else None
     names = {key: meta.get(key) for key in ("namespace", "name")} if isinstance(meta, dict) else {}
     known = {key: name for key, name in names.items() if isinstance(name, str)}
-    return Bad(kind=kind, path=where.rstrip("`") or "$", reason=re.sub(r"^E", "e", what), **known)
+    return Bad(kind=kind, path=where.rstrip("`") or "$", reason=what[:1].lower() + what[1:], **known)
