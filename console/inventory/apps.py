@@ -12,10 +12,12 @@ class InventoryConfig(AppConfig):
 
     def ready(self) -> None:
         topics.register("fleet", _may_listen)
+        topics.register("source", _may_listen)
         # By name: the frame reads models, which exist only now.
         import_string("console.inventory.frame.register")()
 
 
 def _may_listen(user: Any, topic: str) -> bool:
     """Notices carry counts over all tenants, so only people who see the whole fleet get them."""
-    return topic == "fleet" and bool(user.has_perm("inventory.view_fleet"))
+    fleet = topic == "fleet" or topic.partition(":")[0] == "source"
+    return fleet and bool(user.has_perm("inventory.view_fleet"))

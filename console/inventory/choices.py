@@ -14,12 +14,66 @@ class SourceKind(TextChoices):
 
 # These are followed by processes of their own; no clock asks for their readings.
 WATCHED = frozenset({SourceKind.KUBERNETES})
+LEASE_S = 30.0  # without a word from its holder, a source is free for others after so long
 
 
 class SourceState(TextChoices):
     WAITING = "waiting", "Waiting for its first reading"
     LIVE = "live", "Live"
     FAILING = "failing", "Failing"
+    UNKNOWN = "unknown", "Unknown"  # nobody follows it; never stored, since nobody would store it
+
+
+class Way(TextChoices):
+    """How a cluster is reached."""
+
+    KUBECONFIG = "kubeconfig", "With a kubeconfig"
+    IN_CLUSTER = "in-cluster", "With the account of the pod that Slackline runs in"
+
+
+class Levels(TextChoices):
+    """Which node labels name the levels of the network; a test holds the words to the reader's presets."""
+
+    AUTO = "auto", "As the cluster says: Topology of Kueue or KAI, HyperNodes, or the first preset that fits"
+    TOPOGRAPH = "topograph", "topograph (fabric.topograph.run/tier-…)"
+    TOPOGRAPH_NAMES = "topograph-names", "topograph, older (network.topology.nvidia.com/…)"
+    GKE = "gke", "GKE (cloud.google.com/gce-topology-…)"
+    PROVIDER = "provider", "cloud.provider.com/topology-block and -rack"
+    PLAIN = "plain", "topology.kubernetes.io/block and /rack"
+    NONE = "none", "None: no levels"
+    CUSTOM = "custom", "Labels of your own"
+
+
+# What the format cannot hold, in words for people; the words themselves come with the readings.
+UNHELD = {
+    "preference": "Preferred placement that binds nobody",
+    "topology_affinity": "Pods that must share a place wider than a node",
+    "topology_anti_affinity": "Pods that must not share a place wider than a node",
+    "foreign_peers": "Affinity to pods of other namespaces",
+    "spread": "Topology spread",
+    "volume": "Volumes that only some nodes can mount",
+    "missing_volume": "Volumes that are not there",
+    "device_claim": "Device claims that do not say whole devices",
+    "gate": "Pods that no scheduler looks at yet",
+    "fraction": "Shares of a GPU in units of their own",
+    "mixed_devices": "Several kinds of accelerators at once",
+    "host_port": "Protocol or address of a host port",
+    "budget": "Disruption budgets of unknown size",
+    "quota": "Quotas that are not GPUs of a model",
+    "gang": "Gangs that are not one number of members",
+    "topology_wish": "Wishes for a level that is not read",
+    "topology": "Nodes that stand in two places at once",
+    "toleration": "Tolerations with an unknown operator",
+    "value": "Marks of ours that cannot be understood",
+    "unreadable": "Objects that cannot be read at all",
+}
+DONE = {
+    "pinned": "the pod is never moved",
+    "widened": "held more strictly than asked",
+    "ignored": "left aside: no plan can break it",
+    "unread": "not known now",
+    "left out": "not part of the reading",
+}
 
 
 class UploadState(TextChoices):

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from console.inventory.choices import Behaviour, UploadKind
+from console.inventory.choices import Behaviour, Levels, UploadKind, Way
 
 
 class LoadForm(forms.Form):
@@ -61,3 +61,89 @@ FORMS: dict[str, type[LoadForm]] = {form.kind: form for form in (SnapshotForm, T
 
 class ReasonForm(forms.Form):
     reason = forms.CharField(max_length=500, label="Reason")
+
+
+class ClusterForm(forms.Form):
+    """A Kubernetes cluster.  What is pasted or chosen here is never drawn again, also where it was refused."""
+
+    name = forms.CharField(max_length=100, label="Name", help_text="of the source and of its cluster; it stays")
+    way = forms.ChoiceField(choices=Way.choices, initial=Way.KUBECONFIG, label="How it is reached")
+    pasted = forms.CharField(
+        required=False, label="Kubeconfig", help_text="pasted here", widget=forms.Textarea, max_length=1 << 20
+    )
+    file = forms.FileField(required=False, label="Kubeconfig as a file", help_text="instead of pasting it")
+    context = forms.CharField(required=False, max_length=253, widget=forms.HiddenInput)
+    period_s = forms.IntegerField(label="Seconds between readings", min_value=2, max_value=3600, initial=10)
+    levels = forms.ChoiceField(choices=Levels.choices, initial=Levels.AUTO, label="Network levels")
+    custom_levels = forms.CharField(
+        required=False,
+        label="Levels of your own",
+        help_text="level=node label, one a line, the widest first; the leaf switch is called asw",
+        widget=forms.Textarea,
+        max_length=4000,
+    )
+    tenant_labels = forms.CharField(
+        required=False,
+        max_length=1000,
+        label="Tenant labels",
+        help_text="looked up on pods, then on their namespace; apart by commas",
+    )
+    namespace_tenants = forms.BooleanField(
+        required=False, initial=True, label="Where no label and no queue says it, the namespace is the tenant"
+    )
+    low_classes = forms.CharField(
+        required=False, max_length=1000, label="LP by priority class", help_text="names, apart by commas"
+    )
+    low_below = forms.IntegerField(required=False, label="LP below priority", help_text="empty: by no number")
+    low_labels = forms.CharField(
+        required=False, max_length=1000, label="LP by label", help_text="key=value, apart by commas"
+    )
+
+    def __init__(self, *args: Any, known: bool = False, **kwargs: Any) -> None:
+        """``known``: of a cluster that exists, whose name stays and whose credentials may stay."""
+        super().__init__(*args, **kwargs)
+        if known:
+            del self.fields["name"]
+            self.fields["pasted"].help_text = "pasted here; left empty, the credentials stay as they are"
+        for name, field in self.fields.items():
+            plain = name not in ("namespace_tenants", "context")
+            field.widget.attrs.update({"class": "sl-input", "autocomplete": "off"} if plain else {})
+        self.fields["pasted"].widget.attrs.update({"rows": 6, "spellcheck": "false"})
+        self.fields["custom_levels"].widget.attrs.update({"rows": 3, "spellcheck": "false"})
+
+    def clean(self) -> dict[str, Any]:
+        said = super().clean() or self.cleaned_data
+        for name in ("custom_levels", "low_labels"):
+            if name in said and any(not all(pair) for pair in pairs(said[name])):
+                self.add_error(name, "Each of them is a name, an equals sign and a value.")
+        return said
+
+    def asked(self, name: str = "") -> dict[str, Any]:
+        """The fields of ``services.Asked``."""
+        said = self.cleaned_data
+        given = said["file"].read() if said.get("file") is not None else said["pasted"].encode()
+        custom = said["levels"] == Levels.CUSTOM
+        return {
+            "name": name or said["name"],
+            "way": said["way"],
+            "kubeconfig": given if given.strip() else None,
+            "context": said["context"],
+            "period_s": said["period_s"],
+            "levels": pairs(said["custom_levels"]) if custom else said["levels"],
+            "tenant_labels": words(said["tenant_labels"]),
+            "namespace_tenants": said["namespace_tenants"],
+            "low_classes": words(said["low_classes"]),
+            "low_below": said["low_below"],
+            "low_labels": pairs(said["low_labels"]),
+        }
+
+
+def words(text: str) -> tuple[str, ...]:
+    """What stands between commas or on lines of its own."""
+    return tuple(word.strip() for word in text.replace("\n", ",").split(",") if word.strip())
+
+
+def pairs(text: str) -> tuple[tuple[str, str], ...]:
+    """``name=value``; a part that is missing is ""."""
+    found = (word.partition("=") for word in words(text))
+    return tuple((name.strip(), value.strip()) for name, _, value in found)

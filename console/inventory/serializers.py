@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 from rest_framework import serializers
 
-from console.inventory.choices import Behaviour, UploadKind
+from console.inventory.choices import Behaviour, Levels, UploadKind, Way
 from console.inventory.models import Observation, Upload
+from console.inventory.selectors.clusters import SourceCard, UnheldRow
 from console.inventory.selectors.nodes import NodeCard, NodeRow
 from console.inventory.selectors.overview import FleetLayoutRow, Tile
 from console.inventory.selectors.pods import PodCard, PodRow
@@ -77,6 +78,8 @@ ShapeTotalSerializer = rows_of(ShapeTotal)
 FitsSerializer = rows_of(Fits)
 BucketSerializer = rows_of(Bucket)
 SinceSerializer = rows_of(Since)
+SourceCardSerializer = rows_of(SourceCard)
+UnheldRowSerializer = rows_of(UnheldRow)
 
 
 class _PageSerializer(serializers.Serializer[Any]):
@@ -150,3 +153,88 @@ class LoadSerializer(serializers.Serializer[Any]):
     load = serializers.FloatField(min_value=0, max_value=1.5, default=0.9)
     lock = serializers.FloatField(min_value=0, max_value=1, default=0.4)
     seed = serializers.IntegerField(min_value=0, max_value=2**31, default=0)
+
+
+def _texts(words: str, longest: int = 300) -> serializers.ListField:
+    return serializers.ListField(
+        child=serializers.CharField(min_length=1, max_length=longest), max_length=100, default=list, help_text=words
+    )
+
+
+def _pairs(given: list[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name.strip(), value.strip()) for name, _, value in (one.partition("=") for one in given))
+
+
+class ClusterSettingsSerializer(serializers.Serializer[Any]):
+    """How a Kubernetes cluster is reached and read.  ``kubeconfig`` and what it holds never come out again."""
+
+    way = serializers.ChoiceField(choices=Way.choices, default=Way.KUBECONFIG.value)
+    kubeconfig = serializers.CharField(
+        write_only=True, required=False, trim_whitespace=False, min_length=1, max_length=1 << 20
+    )
+    context = serializers.CharField(  # type: ignore[assignment]  # DRF names its own so
+        required=False, default="", allow_blank=True, max_length=253
+    )
+    period_s = serializers.IntegerField(min_value=2, max_value=3600, default=10)
+    levels = serializers.ChoiceField(choices=Levels.choices, default=Levels.AUTO.value)
+    custom_levels = _texts("level=node label, the widest first; with levels: custom")
+    tenant_labels = _texts("looked up on pods, then on their namespace")
+    namespace_tenants = serializers.BooleanField(default=True)
+    low_classes = _texts("priority classes whose pods are LP")
+    low_below = serializers.IntegerField(
+        allow_null=True, default=None, min_value=-(2**31), max_value=2**31 - 1, help_text="pods below are LP"
+    )
+    low_labels = _texts("key=value; pods with such a label are LP")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        for name in ("custom_levels", "low_labels"):
+            if any(not all(pair) for pair in _pairs(attrs.get(name, []))):
+                raise serializers.ValidationError({name: ["Each is a name, an equals sign and a value."]})
+        return attrs
+
+
+class ClusterSerializer(ClusterSettingsSerializer):
+    name = serializers.CharField(max_length=100)
+
+
+def cluster_fields(said: dict[str, Any], name: str) -> dict[str, Any]:
+    """The fields of ``services.Asked``."""
+    given = said.get("kubeconfig")
+    custom = said["levels"] == Levels.CUSTOM
+    return {
+        "name": name,
+        "way": said["way"],
+        "kubeconfig": given.encode() if given is not None else None,
+        "context": said["context"],
+        "period_s": said["period_s"],
+        "levels": _pairs(said["custom_levels"]) if custom else said["levels"],
+        "tenant_labels": tuple(said["tenant_labels"]),
+        "namespace_tenants": said["namespace_tenants"],
+        "low_classes": tuple(said["low_classes"]),
+        "low_below": said["low_below"],
+        "low_labels": _pairs(said["low_labels"]),
+    }
+
+
+class FoundSerializer(serializers.Serializer[Any]):
+    """One kind: whether it can be read, why not, what to do, and the rule that its ClusterRole lacks."""
+
+    kind = serializers.CharField()
+    why = serializers.CharField()
+    needed = serializers.BooleanField()
+    state = serializers.CharField(help_text="readable, forbidden, absent or failed")
+    reason = serializers.CharField()
+    advice = serializers.CharField()
+    rule = serializers.CharField()
+
+
+class ProbeSerializer(serializers.Serializer[Any]):
+    """A dry test of a connection."""
+
+    ok = serializers.BooleanField()
+    server = serializers.CharField()
+    server_version = serializers.CharField()
+    skew_s = serializers.FloatField(allow_null=True)
+    reason = serializers.CharField()
+    advice = serializers.CharField()
+    kinds = FoundSerializer(many=True)

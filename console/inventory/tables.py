@@ -5,12 +5,13 @@ from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from console.inventory.selectors import NodeRow, PodRow
+from console.inventory.selectors import NodeRow, PodRow, UnheldRow
 from console.inventory.selectors.changes import TenantChange
 
 NODE_HEAD = tuple(field.name for field in fields(NodeRow))
 POD_HEAD = tuple(field.name for field in fields(PodRow))
 CHANGE_HEAD = ("cause", "source", "cluster", "model", "asw", "node", "gpus")
+UNHELD_HEAD = tuple(field.name for field in fields(UnheldRow))
 TENANT_CHANGE_HEAD = tuple(field.name for field in fields(TenantChange))
 
 

@@ -1,7 +1,7 @@
 from django.urls import path
 
-from console.inventory import api, api_since
-from console.inventory.views import fleet, maps, since, sources
+from console.inventory import api, api_clusters, api_since
+from console.inventory.views import clusters, fleet, maps, since, sources
 
 urlpatterns = [
     path("fleet/nodes/", fleet.node_table, name="nodes"),
@@ -26,12 +26,26 @@ urlpatterns = [
     path("fleet/since/names/<str:pairs>", since.since_names, name="since-names"),
     path("sources/", sources.source_list, name="sources"),
     path("sources/load", sources.load, name="load"),
+    path("sources/add", clusters.add, name="cluster-add"),
+    path("sources/add/test", clusters.test_new, name="cluster-test"),
+    path("sources/role.yaml", clusters.cluster_role, name="cluster-role"),
+    path("sources/<row:source_id>/", clusters.source, name="source"),
+    path("sources/<row:source_id>/not-held.csv", clusters.unheld_csv, name="source-unheld-csv"),
+    path("sources/<row:source_id>/change", clusters.change, name="cluster-change"),
+    path("sources/<row:source_id>/test", clusters.test_known, name="source-test"),
     path("sources/uploads/<row:upload_id>", sources.upload, name="upload"),
     path("sources/<row:source_id>/retry", sources.retry, name="source-retry"),
     path("sources/<row:source_id>/remove", sources.remove, name="source-remove"),
 ]
 api_urlpatterns = [
     path("sources/", api.SourceList.as_view(), name="sources"),
+    path("clusters/", api_clusters.ClusterList.as_view(), name="clusters"),
+    path("clusters/test/", api_clusters.ClusterTest.as_view(), name="cluster-test"),
+    path("clusters/role/", api_clusters.ClusterRole.as_view(), name="cluster-role"),
+    path("clusters/<row:source_id>/", api_clusters.ClusterDetail.as_view(), name="cluster"),
+    path("clusters/<row:source_id>/test/", api_clusters.KnownTest.as_view(), name="cluster-test-known"),
+    path("clusters/<row:source_id>/follow-anew/", api_clusters.FollowAnew.as_view(), name="cluster-follow-anew"),
+    path("clusters/<row:source_id>/not-held/", api_clusters.UnheldList.as_view(), name="cluster-unheld"),
     path("uploads/<row:upload_id>/", api.UploadDetail.as_view(), name="upload"),
     path("observations/", api.ObservationList.as_view(), name="observations"),
     path("nodes/", api.NodeList.as_view(), name="nodes"),

@@ -1,5 +1,6 @@
 """Observed fleets for tests of the console: worlds loaded, read and measured.  Needs the database."""
 
+import json
 from typing import Any
 
 from console.connectors.simulated import establish
@@ -33,3 +34,24 @@ def read(source: Source) -> Observation:
 
 def observed(built: World, name: str = "file") -> Observation:
     return read(file_source(built, name))
+
+
+def kubernetes_source(
+    name: str = "k8s", server: str = "https://127.0.0.1:9", token: str = "t0p-s3cret-t0ken"
+) -> Source:
+    """A Kubernetes cluster that was added with a token; nobody follows it, and by default nothing answers there."""
+    return services.add_cluster(operator(), services.Asked(name, "kubeconfig", kubeconfig(server, token), period_s=2))
+
+
+def kubeconfig(server: str, token: str, *contexts: str) -> bytes:
+    """A kubeconfig whose contexts all lead to one server."""
+    names = contexts or ("only",)
+    whole = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": names[0],
+        "clusters": [{"name": "there", "cluster": {"server": server}}],
+        "users": [{"name": "me", "user": {"token": token}}],
+        "contexts": [{"name": name, "context": {"cluster": "there", "user": "me"}} for name in names],
+    }
+    return json.dumps(whole).encode()

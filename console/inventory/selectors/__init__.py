@@ -1,5 +1,14 @@
 """Everything that reads.  ``viewer`` comes first; rows are frozen dataclasses, shared by pages and API."""
 
+from console.inventory.selectors.clusters import (
+    SourceCard,
+    UnheldRow,
+    cluster_for,
+    reach_of,
+    source_card,
+    unheld_rows,
+    watch_processes,
+)
 from console.inventory.selectors.instants import instants, oldest_instant
 from console.inventory.selectors.maps import (
     UnknownRevisionError,
@@ -24,6 +33,7 @@ from console.inventory.selectors.sources import (
     source_states,
     upload_for,
 )
+from console.inventory.selectors.trend import schedulable_change
 from console.inventory.selectors.viewing import FilterChoices, Filters, NotThereError, filter_choices
 from console.inventory.selectors.workloads import workload_card
 
@@ -34,11 +44,14 @@ __all__ = [
     "NotThereError",
     "PodRow",
     "Since",
+    "SourceCard",
+    "UnheldRow",
     "UnknownRevisionError",
     "change_layout",
     "change_map",
     "change_names",
     "changed_nodes",
+    "cluster_for",
     "filter_choices",
     "fleet_age",
     "fleet_headline",
@@ -61,17 +74,22 @@ __all__ = [
     "pod_rows",
     "pool_choices",
     "pool_within",
+    "reach_of",
+    "schedulable_change",
     "shape_totals",
     "simulated_sources",
     "since",
     "since_pairs",
+    "source_card",
     "source_exists",
     "source_for",
     "source_states",
     "standby_series",
     "to_compare",
+    "unheld_rows",
     "upload_for",
     "usage_of_day",
+    "watch_processes",
     "waterfall",
     "what_fits",
     "why_words",

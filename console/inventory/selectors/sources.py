@@ -5,15 +5,16 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.utils import timezone
 
-from console.inventory.choices import SourceKind
+from console.inventory.choices import WATCHED, SourceKind, SourceState
 from console.inventory.models import Observation, Source, Upload
 from console.inventory.selectors.viewing import NotThereError
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """One source and how it fares."""
+    """One source and how it fares.  ``unknown_since``: from when on nobody follows it, where somebody should."""
 
     id: int
     name: str
@@ -32,6 +33,7 @@ class SourceRow:
     last_error_at: datetime | None
     failures: int
     next_due_at: datetime
+    unknown_since: datetime | None
     warnings: tuple[str, ...]
 
 
@@ -40,10 +42,10 @@ def source_states(viewer: Any) -> tuple[SourceRow, ...]:
     if not viewer.has_perm("inventory.view_fleet"):
         return ()
     newest = Observation.objects.filter(source=OuterRef("pk")).order_by("-revision")
-    sources = list(Source.objects.annotate(newest=Subquery(newest.values("revision")[:1])))
+    sources = list(Source.objects.select_related("watch").annotate(newest=Subquery(newest.values("revision")[:1])))
     wanted = [source.newest for source in sources if source.newest is not None]
     rows = Observation.objects.filter(pk__in=wanted).only("revision", "observed_at", "counts", "warnings").in_bulk()
-    return tuple(_row(source, rows.get(source.newest)) for source in sources)
+    return tuple(row_of(source, rows.get(source.newest)) for source in sources)
 
 
 def simulated_sources() -> list[str]:
@@ -61,7 +63,8 @@ def observation_rows(viewer: Any) -> QuerySet[Observation]:
 
 def source_for(viewer: Any, source_id: int) -> Source:
     """Raises ``NotThereError``."""
-    source = Source.objects.filter(pk=source_id).first() if viewer.has_perm("inventory.view_fleet") else None
+    sources = Source.objects.select_related("watch").filter(pk=source_id)
+    source = sources.first() if viewer.has_perm("inventory.view_fleet") else None
     if source is None:
         raise NotThereError("no such source")
     return source
@@ -80,14 +83,25 @@ def source_exists(name: str) -> bool:
     return Source.objects.filter(name=name).exists()
 
 
-def _row(source: Source, observation: Observation | None) -> SourceRow:
+def unknown_since(source: Source) -> datetime | None:
+    """From when on nobody follows a source that must be followed; None where somebody does, or none need."""
+    if source.kind not in WATCHED:
+        return None
+    watch = getattr(source, "watch", None)
+    if watch is None or watch.expires_at is None:
+        return source.created_at
+    return None if watch.holder and watch.expires_at > timezone.now() else watch.expires_at
+
+
+def row_of(source: Source, observation: Observation | None) -> SourceRow:
+    left_at = unknown_since(source)
     counts = observation.counts if observation is not None else {}
     return SourceRow(
         id=source.pk,
         name=source.name,
         kind=source.kind,
         kind_label=source.get_kind_display(),
-        state=source.state,
+        state=source.state if left_at is None else SourceState.UNKNOWN.value,
         acts=source.acts,
         period_s=source.period_s,
         observed_at=observation.observed_at if observation is not None else None,
@@ -100,5 +114,6 @@ def _row(source: Source, observation: Observation | None) -> SourceRow:
         last_error_at=source.last_error_at,
         failures=source.failures,
         next_due_at=source.next_due_at,
+        unknown_since=left_at,
         warnings=tuple(observation.warnings) if observation is not None else (),
     )

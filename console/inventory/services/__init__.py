@@ -6,6 +6,7 @@ from console.inventory.services.clusters import (
     ClusterError,
     add_cluster,
     change_cluster,
+    cluster_role,
     try_cluster,
     try_source,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "add_cluster",
     "ask_for_comparisons",
     "change_cluster",
+    "cluster_role",
     "connector_of",
     "establish_world",
     "fresh",

@@ -12,12 +12,25 @@ from console.connectors.kubernetes import credentials, logins
 from console.connectors.kubernetes.access import Access, AccessError, SeveralContexts, in_cluster, log_in
 from console.connectors.kubernetes.connector import options_of
 from console.connectors.kubernetes.probe import Probe, probe
+from console.connectors.kubernetes.rights import cluster_role
 from console.connectors.protocol import ConnectorError
 from console.inventory.choices import SourceKind
 from console.inventory.models import Source
 from console.live.services import publish
 from console.tenancy.services import require
 from scheduler.cluster.errors import InputError
+
+__all__ = [
+    "Asked",
+    "ClusterError",
+    "add_cluster",
+    "change_cluster",
+    "cluster_role",
+    "follow_anew",
+    "forget_cluster",
+    "try_cluster",
+    "try_source",
+]
 
 SHORTEST_PERIOD_S, LONGEST_PERIOD_S = 2, 3600
 

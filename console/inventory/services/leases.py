@@ -11,11 +11,10 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from console.inventory.choices import WATCHED
+from console.inventory.choices import LEASE_S, WATCHED
 from console.inventory.models import Source, Watch, WatchProcess
 from console.live.services import publish
 
-LEASE_S = 30.0
 RENEW_EVERY_S = 5.0
 FORGOTTEN_S = 3600.0  # rows of dead processes stay for a while, so that pages can tell since when nobody lives
 

@@ -1,10 +1,11 @@
 from console.inventory import planning, services
 from console.inventory.ledgers import comparison_key
 from console.inventory.models import Source
-from tests.builders.fleets import observed
+from tests.builders.fleets import kubernetes_source, observed
 from tests.builders.worlds import world
 from tests.console.role_matrix import FLEET, OPERATORS, SIGNED_IN, Arguments, Route
 
+CLUSTER = {"name": "k8s", "way": "kubeconfig", "period_s": 10, "levels": "auto"}
 FILE = {"kind": "snapshot", "name": "x", "behaviour": "file"}
 
 
@@ -56,6 +57,10 @@ def _source() -> Arguments:
     return {"source_id": Source.objects.get().pk}
 
 
+def _cluster() -> Arguments:
+    return {"source_id": kubernetes_source().pk}
+
+
 def _no_upload() -> Arguments:
     return {"upload_id": 1}
 
@@ -85,6 +90,25 @@ ROUTES = (
     Route("inventory:load", OPERATORS),
     Route("inventory:load", OPERATORS, method="post", body=FILE, ok=400),  # without a file
     Route("inventory:upload", OPERATORS, make=_no_upload, ok=404),
+    Route("inventory:source", FLEET, make=_cluster),
+    Route("inventory:source-unheld-csv", FLEET, make=_cluster),
+    Route("inventory:cluster-role", OPERATORS),
+    Route("inventory:cluster-add", OPERATORS),
+    Route("inventory:cluster-add", OPERATORS, method="post", body=CLUSTER, ok=400),  # without a kubeconfig
+    Route("inventory:cluster-test", OPERATORS, method="post", body=CLUSTER, ok=400),
+    Route("inventory:cluster-change", OPERATORS, make=_cluster),
+    Route("inventory:cluster-change", OPERATORS, method="post", make=_cluster, body=CLUSTER, ok=302),
+    Route("inventory:source-test", OPERATORS, method="post", make=_cluster),  # the server is not there; that is told
+    Route("api:clusters", FLEET, make=_fleet),
+    Route("api:clusters", OPERATORS, method="post", body=CLUSTER, ok=400),
+    Route("api:cluster-test", OPERATORS, method="post", body=CLUSTER, ok=400),
+    Route("api:cluster-role", OPERATORS),
+    Route("api:cluster", FLEET, make=_cluster),
+    Route("api:cluster", OPERATORS, method="patch", make=_cluster, body={"period_s": 20}),
+    Route("api:cluster", OPERATORS, method="delete", make=_cluster, query="?reason=old", ok=204),
+    Route("api:cluster-test-known", OPERATORS, method="post", make=_cluster),
+    Route("api:cluster-follow-anew", OPERATORS, method="post", make=_cluster, ok=204),
+    Route("api:cluster-unheld", FLEET, make=_cluster),
     Route("inventory:source-retry", OPERATORS, method="post", make=_source, ok=302),
     Route("inventory:source-remove", OPERATORS, method="post", make=_source, body={"reason": "old"}, ok=302),
     Route("api:sources", FLEET, make=_fleet),
@@ -111,4 +135,4 @@ ROUTES = (
     Route("api:fleet-since", SIGNED_IN, make=_fleet, query="?from=2026-01-01T00:00:00Z"),
     Route("api:fleet-standby", FLEET, make=_fleet),
 )
-TOPICS = {"fleet": FLEET}
+TOPICS = {"source": FLEET, "fleet": FLEET}
