@@ -83,6 +83,7 @@ def headline(snapshot: Snapshot, found: Report) -> dict[str, Any]:
         "asleep_gpus": int(asks[live & snapshot.pod_standby].sum()) / WHOLE_GPU_MILLI,
         "lent_gpus": int(asks[live & (snapshot.pod_lender != UNKNOWN)].sum()) / WHOLE_GPU_MILLI,
         "nodes": len(snapshot.node_name),
+        "schedulable": int(snapshot.node_allocatable[snapshot.node_usable].sum()),
         "usable_nodes": int((snapshot.node_usable & (snapshot.node_allocatable > 0)).sum()),
         "models": len(snapshot.models),
         "pending_pods": int((snapshot.pod_node == UNKNOWN).sum()),

@@ -20,6 +20,7 @@ from console.ui.figures import duration, number, plural
 MOST_OPTIONS = 300
 MOST_DECISIONS = 8
 STANDBY_STEP = timedelta(minutes=10)
+TREND = timedelta(hours=1)
 STANDBY_HOURS = (2, 6, 24)  # the shortest that holds all that is known: a young history is not a sliver at the edge
 IN_USE = ("unhealthy", "allocated_hp", "allocated_lp", "standby", "fractional")
 CAUSE_OF_MEASURE = {
@@ -107,6 +108,7 @@ class Board:
     observed_at: datetime | None
     period_s: int | None
     missing: tuple[str, ...]
+    since_hour: int | None  # schedulable GPUs won or lost; None: not known
 
     @property
     def observed_ms(self) -> int:
@@ -162,6 +164,7 @@ def board(viewer: Any, view: FleetView) -> Board:
         observed_at=aged.observed_at,
         period_s=aged.period_s,
         missing=tuple(state.name for state in states if state.revision is None),
+        since_hour=inventory.schedulable_change(viewer, known, timezone.now(), TREND),
     )
 
 

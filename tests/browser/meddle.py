@@ -55,9 +55,10 @@ def _strand(source: Any, count: str) -> None:
 
 def _dark(source: Any) -> None:
     nodes = _world(source).nodes
-    switches = Counter(record.asw for record in nodes.values() if record.asw)
+    place = {node: record.asw or record.domain for node, record in nodes.items()}
+    switches = Counter(name for name in place.values() if name)
     name = max(switches, key=lambda switch: (switches[switch], switch))
-    _set_nodes(source, [node for node, record in nodes.items() if record.asw == name], {"ready": False})
+    _set_nodes(source, [node for node in nodes if place[node] == name], {"ready": False})
     print(name)
 
 

@@ -38,6 +38,7 @@ SINGLE: dict[str, Callable[[Filled], dict[str, Any]]] = {
     "fleet-waterfall": lambda one: {},
     "fleet-fits": lambda one: {},
     "fleet-standby": lambda one: {},
+    "fleet-since": lambda one: {},
 }
 
 

@@ -155,7 +155,8 @@ def since(viewer: Any, filters: Filters, start: datetime, end: datetime | None, 
         gone_total=len(gone),
         unexplained_gpus=_left_over(then, now, causes) if wanted.scope is None else None,
         observed_at=aged.at if aged is not None else None,
-        period_s=aged.period_s if aged is not None else None,
+        # A live page takes on a newer comparison that often, whatever the source's own period is.
+        period_s=max(aged.period_s, LIVE_LAG.seconds) if aged is not None else None,
     )
 
 

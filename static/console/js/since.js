@@ -13,6 +13,7 @@ const PALE = 0.55;
 const HEALTH = ["", "cordoned now", "not ready now", "degraded now", "no GPUs now"];
 const WORDS = { schedulable: "schedulable", free: "free" };
 const NARROW = 640;
+const SIGN = 0.55; // of a cell: the signs of neighbours must not grow into one line
 
 /** A colour between two of #rrggbb. */
 function between(from, to, part) {
@@ -109,7 +110,7 @@ class ChangeMap extends NodeMap {
   figure() {
     const drawn = super.figure();
     const line = { width: 1.2, color: token("sign") };
-    const size = this.field.cell - 1;
+    const size = Math.max(3, Math.round(this.field.cell * SIGN));
     drawn.data.push(markers(this.lost, { symbol: "line-ew", size, line }), markers(this.won, { symbol: "cross-thin", size, line }));
     return drawn;
   }

@@ -281,6 +281,17 @@ def test_queries_do_not_grow_with_the_fleet() -> None:
     assert _queries(2) == _queries(40) <= 25
 
 
+def test_the_first_page_says_what_an_hour_took_where_all_sources_are_known() -> None:
+    def button() -> str:
+        words = ask(route="overview:fleet").content.decode()
+        return " ".join(squeezed(words).split("since 1 h")[1].split("</a>")[0].split())
+
+    an_hour_apart(hall(1), hall(2, ready=False))
+    assert button() == ": −8"
+    observed(hall(3), "younger")
+    assert button() == "", "one source was not known an hour ago"
+
+
 def test_the_map_has_a_byte_of_change_and_one_of_health_for_each_node() -> None:
     began = an_hour_apart(hall(1).node("leaver"), hall(2, ready=False).node("comer", 4))
     pairs = ask(f"?from={stamp(began)}").context["map"]
