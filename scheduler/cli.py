@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Never
 
@@ -29,6 +30,9 @@ from scheduler.consolidation.params import Progress as Reached
 from scheduler.consolidation.planner import consolidate as plan_moves
 from scheduler.fragmentation.demand import parse_mix
 from scheduler.fragmentation.report import Report, as_json, report
+from scheduler.kubernetes.dump import read_dump
+from scheduler.kubernetes.options import AUTO, Options, levels_of
+from scheduler.kubernetes.unheld import Unheld, summary
 from scheduler.plan.plan import Plan
 from scheduler.worlds.generate import WORLDS
 from scheduler.worlds.generate import generate as generate_world
@@ -110,19 +114,28 @@ def convert(
     tables: Annotated[
         tuple[Path, Path] | None, typer.Option("--csv", metavar="NODES PODS", help="nodes.csv and pods.csv.")
     ] = None,
+    kubernetes: Annotated[
+        Path | None, typer.Option(metavar="DUMP", help="Output of kubectl get nodes,pods,... -A -o json.")
+    ] = None,
     load: Annotated[float, typer.Option(help="OpenB: GPUs asked for by the loaded pods, as a share of all.")] = 0.9,
     lock: Annotated[float, typer.Option(help="OpenB: share of the placed pods that are locked.")] = 0.4,
     seed: Seed = 0,
-    taken_at: Annotated[str | None, typer.Option(help="CSV: the instant of the observation, RFC 3339.")] = None,
+    taken_at: Annotated[str | None, typer.Option(help="CSV, Kubernetes: instant of the observation, RFC 3339.")] = None,
+    cluster: Annotated[str, typer.Option(help="Kubernetes: what the cluster is called.")] = "default",
+    levels: Annotated[str, typer.Option(help="Kubernetes: preset of network labels.")] = AUTO,
+    skip_bad: Annotated[bool, typer.Option(help="Kubernetes: go on without objects that cannot be read.")] = False,
     json: AsJson = False,
 ) -> None:
     """Turn other files into a snapshot."""
     with _bad_input():
         _check_streams(out, json)
         _check_seed(seed)
-        if (openb is None) == (tables is None):
-            raise InputError("--openb, --csv", None, "give one of them")
-        if openb is not None:
+        if [openb, tables, kubernetes].count(None) != 2:
+            raise InputError("--openb, --csv, --kubernetes", None, "give one of them")
+        unheld: tuple[Unheld, ...] = ()
+        if kubernetes is not None:
+            document, unheld = _from_kubernetes(kubernetes, cluster, taken_at, levels, skip_bad)
+        elif openb is not None:
             files = [str(path) for path in openb]
             document = read_openb(
                 *map(_bytes, openb), load=load, seed=seed, lock=lock, nodes_file=files[0], pods_file=files[1]
@@ -130,7 +143,7 @@ def convert(
         else:
             document = _from_tables(tables, taken_at)
         build(document)
-        _write(out, document, json)
+        _write(out, document, json, unheld)
 
 
 @main.command()
@@ -198,6 +211,23 @@ def _from_tables(tables: tuple[Path, Path] | None, taken_at: str | None) -> Docu
     return document
 
 
+def _from_kubernetes(
+    dump: Path, cluster: str, taken_at: str | None, levels: str, skip_bad: bool
+) -> tuple[Document, tuple[Unheld, ...]]:
+    """Without an instant the file's own is meant: kubectl wrote it when it had looked."""
+    if taken_at is None:
+        seconds = time.time() if dump == STREAM else dump.stat().st_mtime
+        taken_at = datetime.fromtimestamp(int(seconds), UTC).isoformat().replace("+00:00", "Z")
+    options = Options(levels=levels_of(levels))
+    reading = read_dump(_bytes(dump), cluster=cluster, taken_at=taken_at, options=options)
+    if reading.bad and not skip_bad:
+        more = f" and {len(reading.bad) - 1} more; --skip-bad goes on without them" if len(reading.bad) > 1 else ""
+        raise InputError(str(dump), None, f"{reading.bad[0]}{more}")
+    for bad in reading.bad:
+        sys.stderr.write(f"warning: {_plain(str(bad))}\n")
+    return reading.document, reading.unheld
+
+
 def _check_streams(out: Path, json: bool) -> None:
     if json and out == STREAM:
         raise InputError("--json", None, "stdout already holds the snapshot")
@@ -208,14 +238,16 @@ def _check_seed(seed: int) -> None:
         raise InputError("--seed", seed, "must be 0 or more")
 
 
-def _write(out: Path, document: Document, json: bool) -> None:
-    """Write a snapshot file and say what is in it."""
+def _write(out: Path, document: Document, json: bool, unheld: tuple[Unheld, ...] = ()) -> None:
+    """Write a snapshot file and say what is in it, and what the format could not hold."""
     encoded = msgspec.json.encode(document)
     if out == STREAM:
         sys.stdout.buffer.write(encoded + b"\n")
+        for what, done, count in summary(unheld):
+            sys.stderr.write(f"warning: the format does not hold {what}: {count} {done}\n")
         return
     out.write_bytes(encoded)
-    sizes = {
+    sizes: dict[str, Any] = {
         "file": str(out),
         "nodes": len(document.nodes),
         "gpus": sum(node.gpus for node in document.nodes),
@@ -223,9 +255,10 @@ def _write(out: Path, document: Document, json: bool) -> None:
         "pending": sum(pod.node is None for pod in document.pods),
     }
     if json:
-        _print_json(sizes)
+        _print_json(sizes | ({"unheld": unheld} if unheld else {}))
     else:
         _say(["{file}: {nodes} nodes, {gpus} GPUs, {pods} pods, {pending} pending".format(**sizes)])
+        _show_table("Not held by the format", ("what", "done", "objects"), summary(unheld))
 
 
 def _print_json(document: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """The output of ``kubectl get nodes,pods,... -A -o json`` as a snapshot document."""
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -10,8 +11,12 @@ from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.reader import Reader, Reading
 
 
-def read_dump(data: bytes, *, cluster: str, taken_at: str, now_s: int, options: Options | None = None) -> Reading:
-    """One List of objects of any kinds; those of kinds that are not read are passed over.  Raises ``InputError``."""
+def read_dump(data: bytes, *, cluster: str, taken_at: str, options: Options | None = None) -> Reading:
+    """One List of objects of any kinds; those of kinds that are not read are passed over.  Raises ``InputError``.
+
+    ``taken_at`` = the instant of the observation as in RFC 3339.
+    """
+    now_s = _seconds(taken_at)
     reader = Reader(options)
     for item in _items(data):
         kind = kind_of(str(item.get("apiVersion")), str(item.get("kind"))) if isinstance(item, dict) else None
@@ -23,6 +28,16 @@ def read_dump(data: bytes, *, cluster: str, taken_at: str, now_s: int, options: 
         else:
             reader.put(kind.name, found)
     return reader.document(cluster, taken_at, now_s)
+
+
+def _seconds(taken_at: str) -> int:
+    try:
+        found = datetime.fromisoformat(taken_at)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise InputError("taken_at", taken_at, "expected an instant as in RFC 3339, such as 2026-01-31T12:00:00Z")
+    return int(found.timestamp())
 
 
 def _items(data: bytes) -> list[Any]:

@@ -58,13 +58,13 @@ class LowPriority:
 class Options:
     """The defaults suit a cluster of which nothing is known.
 
-    ``levels`` lists the network levels, widest first; empty means that the cluster says them itself: a Topology of
+    ``levels`` lists the network levels, widest first; None means that the cluster says them itself: a Topology of
     Kueue or KAI, HyperNodes of Volcano, or the labels of the first preset that any node has.
     ``tenant_labels`` are looked up on the pod, then on its namespace, before queues and the namespace itself decide.
     ``vendors`` adds accelerators: resource name -> node label of the model ("" if the nodes do not tell).
     """
 
-    levels: tuple[Level, ...] = ()
+    levels: tuple[Level, ...] | None = None
     tenant_labels: tuple[str, ...] = ()
     namespace_tenants: bool = True
     low_priority: LowPriority = LowPriority()
@@ -77,11 +77,11 @@ class Options:
         return self.prefix + name
 
 
-def levels_of(text: str | Sequence[tuple[str, str]]) -> tuple[Level, ...]:
+def levels_of(text: str | Sequence[tuple[str, str]]) -> tuple[Level, ...] | None:
     """A preset by name, or pairs of level and label, widest first; raises ``InputError`` naming the presets."""
     if isinstance(text, str):
         if text == AUTO:
-            return ()
+            return None
         if text not in PRESETS:
             raise InputError("levels", text, f"expected {AUTO}, {', '.join(PRESETS)}, or pairs of level and label")
         return PRESETS[text]

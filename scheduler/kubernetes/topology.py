@@ -68,7 +68,7 @@ def find_levels(
 
     ``nodes`` = labels by node name.
     """
-    if options.levels:
+    if options.levels is not None:
         return of_labels(options.levels)
     listed = sorted((t for t in topologies if t.spec.levels), key=lambda t: (-len(t.spec.levels), t.metadata.name))
     if listed:

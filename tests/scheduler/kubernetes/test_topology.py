@@ -142,8 +142,9 @@ def test_domains_are_listed_once() -> None:
 
 
 def test_levels_of_presets_and_pairs() -> None:
-    assert levels_of("auto") == ()
-    assert levels_of("plain")[-1] == Level("asw", "topology.kubernetes.io/rack")
+    assert levels_of("auto") is None
+    assert levels_of("none") == ()
+    assert (levels_of("plain") or ())[-1] == Level("asw", "topology.kubernetes.io/rack")
     assert levels_of([("asw", "rack")]) == (Level("asw", "rack"),)
 
 

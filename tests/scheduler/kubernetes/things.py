@@ -89,7 +89,7 @@ def thing(kind: str, name: str, namespace: str = "", spec: Row | None = None, **
 
 def read(*objects: Row, options: Options | None = None) -> Reading:
     data = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": list(objects)})
-    return read_dump(data, cluster="c", taken_at=TAKEN_AT, now_s=NOW_S, options=options)
+    return read_dump(data, cluster="c", taken_at=TAKEN_AT, options=options)
 
 
 def decoded(row: Row) -> tuple[str, Thing]:
