@@ -9,7 +9,7 @@ import argparse
 import sys
 import time
 
-from scheduler.consolidation.planner import Params, consolidate
+from scheduler.consolidation.planner import Params, unproven
 from scheduler.plan.verify import verify
 from tests.builders.answers import answer
 from tests.builders.checker import Judge
@@ -36,7 +36,7 @@ def _judge(seed: int) -> tuple[list[str], int]:
     """What either judge objects to, and the number of moves judged."""
     world = random_world(seed)
     snapshot = world.snapshot()
-    plan = consolidate(snapshot, Params(partition=3 if seed % 3 == 0 else 500), seed=seed)
+    plan = unproven(snapshot, Params(partition=3 if seed % 3 == 0 else 500), seed, None, None)
     theirs = [str(fault) for fault in Judge(world.document()).faults(answer(plan))]
     ours = [f"{violation.kind}: {violation.detail}" for violation in verify(plan, snapshot).violations]
     return theirs + ours, len(plan.moves)

@@ -18,6 +18,12 @@ def _field(name: str, allowed: Range) -> forms.IntegerField:
     )
 
 
+def _label(scope: Any) -> str:
+    """What cannot be run is said before it is computed, not after."""
+    where = f"{scope.cluster}, {scope.nodes:,} nodes, {scope.source}"
+    return where if scope.acts else f"{where} (only observed)"
+
+
 class RequestForm(forms.Form):
     """``scopes`` are the rows of ``selectors.scopes``: what can be chosen is what is observed."""
 
@@ -32,7 +38,7 @@ class RequestForm(forms.Form):
 
     def __init__(self, *args: Any, scopes: list[Any], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        labels = [(one.key, f"{one.cluster}, {one.nodes:,} nodes, {one.source}") for one in scopes]
+        labels = [(one.key, _label(one)) for one in scopes]
         models = sorted({model for one in scopes for model in one.models})
         self.fields["scope"].choices = labels  # type: ignore[attr-defined]
         self.fields["models"].choices = [(model, model) for model in models]  # type: ignore[attr-defined]

@@ -35,7 +35,8 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def _page(form: RequestForm, scopes: list[selectors.Scope]) -> dict[str, object]:
-    return {"section": "plans", "form": form, "scopes": scopes}
+    observed = any(not one.acts for one in scopes)
+    return {"section": "plans", "form": form, "scopes": scopes, "observed": observed}
 
 
 @require_POST

@@ -12,6 +12,9 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
     """A plan without its moves."""
 
     source = serializers.CharField(source="source.name", read_only=True)  # type: ignore[assignment]
+    acts = serializers.BooleanField(
+        source="source.acts", read_only=True, help_text="false: the source is only observed, no plan runs on it"
+    )
     proposer = serializers.CharField(source="proposer.username", read_only=True)
     approver = serializers.CharField(source="approver.username", read_only=True, default=None, allow_null=True)
     parent = serializers.IntegerField(source="parent_id", read_only=True, allow_null=True)  # type: ignore[assignment]
@@ -19,7 +22,7 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
     class Meta:
         model = Plan
         fields: ClassVar = [
-            "id", "kind", "state", "reason", "title", "source", "cluster", "models_in_scope", "params", "seed",
+            "id", "kind", "state", "reason", "title", "source", "acts", "cluster", "models_in_scope", "params", "seed",
             "proposer", "approver", "parent", "origin", "digest", "base_revision", "base_digest", "headline", "notes",
             "changes", "checked_revision", "checked_at", "progress", "requested_at", "proposed_at", "expires_at",
             "approved_at", "started_at", "ended_at",

@@ -11,7 +11,7 @@ FINAL_MS = 180_000
 def ask(page: Page, source: str, **fields: int) -> str:
     """Asks for a plan of the source's cluster; returns the address of its page."""
     page.goto("/consolidation/new/")
-    choice = page.locator("select[name=scope] option", has_text=re.compile(rf", {source}\s*$"))
+    choice = page.locator("select[name=scope] option", has_text=re.compile(rf", {source}( \(only observed\))?\s*$"))
     page.select_option("select[name=scope]", str(choice.get_attribute("value")))
     for name, value in fields.items():
         page.fill(f"[name={name}]", str(value))

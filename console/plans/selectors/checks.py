@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from console.inventory.choices import WATCHED
 from console.plans.choices import State
 from console.plans.models import Plan
 from console.plans.selectors.freezing import freeze_over, frozen_words
@@ -92,14 +93,18 @@ def _in_state(plan: Plan, wanted: State, label: str) -> Check:
 
 def _acts(plan: Plan) -> Check:
     source = plan.source
-    return Check(
-        "acts",
-        "Source can act",
-        source.acts,
-        source.get_kind_display().lower(),
-        f"{source.name} is a {source.get_kind_display().lower()}: Slackline can only look at it, no plan runs on it.",
-        "Take the moves from the CSV or JSON and run them with your own tools.",
+    kind = source.get_kind_display().lower()
+    watched = source.kind in WATCHED
+    reason = (
+        f"{source.name}: this cluster is only observed. Slackline lists and watches it and may change nothing there, "
+        f"so that no plan runs on it."
+        if watched
+        else f"{source.name} is a {kind}: Slackline can only look at it, no plan runs on it."
     )
+    step = "Take the moves from the CSV or JSON and run them with your own tools."
+    if watched:
+        step += " Only a source that can act would change that; a Kubernetes cluster cannot in this version."
+    return Check("acts", "Source can act", source.acts, "only observed" if watched else kind, reason, step)
 
 
 def _not_own(user: Any, plan: Plan) -> Check:
