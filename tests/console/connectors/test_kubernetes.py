@@ -3,12 +3,12 @@
 import json
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
 import yaml
 from django.db import connection
-from pytest_django.fixtures import SettingsWrapper
 
 from console.connectors import registry
 from console.connectors.choices import Kind
@@ -97,7 +97,7 @@ def test_credentials_are_sealed_and_alone(kubeconfig: bytes, caplog: pytest.LogC
 
 
 @pytest.mark.django_db
-def test_keys_are_replaced(settings: SettingsWrapper, kubeconfig: bytes) -> None:
+def test_keys_are_replaced(settings: Any, kubeconfig: bytes) -> None:
     settings.CREDENTIALS_KEYS = ["old key of this installation"]
     name = credentials.keep(kubeconfig)
     settings.CREDENTIALS_KEYS = ["new key", "old key of this installation"]
@@ -128,7 +128,7 @@ def test_account_of_a_pod_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -
         open_feed({**CONFIG, "way": logins.IN_CLUSTER})
 
 
-def test_installation_allows_what_it_names(settings: SettingsWrapper, kubeconfig: bytes) -> None:
+def test_installation_allows_what_it_names(settings: Any, kubeconfig: bytes) -> None:
     plain = kubeconfig.replace(b"https://", b"http://")
     with pytest.raises(AccessError, match="plain-http"):
         logins.login_of(plain, "c1")
