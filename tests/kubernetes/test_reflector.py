@@ -277,6 +277,22 @@ def test_empty_list_is_held_until_it_repeats() -> None:
     assert api.reflector.believed == 1
 
 
+def test_list_after_a_gap_is_told_at_once() -> None:
+    """No reading shows half of the old state and half of the new one."""
+    api = _following()
+    before = dict(api.state)
+    for name, action in (("p0", "modify"), ("p1", "delete"), ("p4", "create"), ("p5", "create")):
+        api.change(action, name)
+    api.hear(Refused(410, "gone"))
+    api.hear(Woke())
+    api.page()
+    assert isinstance(api.wire, List)
+    assert api.wire.token
+    assert api.state == before
+    api.page()
+    assert api.state == dict(api.truth) != before
+
+
 def test_first_list_is_held_when_somebody_saw_more() -> None:
     api = Api(True, 1)
     api.reflector.expected = 20_000

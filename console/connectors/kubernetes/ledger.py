@@ -55,12 +55,13 @@ class Ledger:
         return key in self._known
 
     # --- lists: what they say holds -------------------------------------------------------------------------------
-    def take(self, item: Item) -> Put | None:
-        """An object of a list; None where it is known as it is."""
+    def knows(self, item: Item) -> bool:
+        """Just as it is in the list.  What has no version may always have changed."""
         now = (item.uid, order_of(item.version))
-        if now[1] is not None and self._known.get(item.key) == now:
-            return None
-        self._known[item.key] = now
+        return now[1] is not None and self._known.get(item.key) == now
+
+    def take(self, item: Item) -> Put:
+        self._known[item.key] = (item.uid, order_of(item.version))
         return Put(item.key, item.value)
 
     def sweep(self, missing: Iterable[Hashable]) -> list[Drop]:

@@ -1,6 +1,6 @@
 """One kind of one cluster, kept equal to what the API says: inputs in, instructions out; no wire, no clock, no thread.
 
-A list is asked for page by page; what it holds is told as it comes, what it lacks is dropped when it is complete.
+A list is asked for page by page; when it is complete, what is new in it is told, and what it lacks is dropped.
 Then changes are watched.  Whatever goes wrong ends in one of three ways: the same is asked again later, the watch is
 opened again a little before the last version, or everything is listed anew.
 
@@ -23,6 +23,7 @@ from console.connectors.kubernetes.steps import (
     Ended,
     Input,
     Instruction,
+    Item,
     List,
     Lost,
     Marked,
@@ -77,6 +78,7 @@ class _Listing:
     version: str = ""
     again: bool = False  # to be asked for once more before long, because something in it is hard to believe
     seen: set[Hashable] = field(default_factory=set)
+    changed: list[Item] = field(default_factory=list)  # told at the end, so that no reading is half old and half new
 
 
 @dataclass(slots=True)
@@ -162,9 +164,12 @@ class Reflector:
         for item in page.items:
             listing.seen.add(item.key)
             listing.again = listing.again or self.ledger.unread(item)
-            put = self.ledger.take(item)
-            if put is not None:
-                told.append(put)
+            if self.ledger.knows(item):
+                continue
+            if self.ready:
+                listing.changed.append(item)
+            else:
+                told.append(self.ledger.take(item))
         if not page.token:
             return told + self._finish(listing, now)
         if len(listing.seen) == before:
@@ -195,6 +200,7 @@ class Reflector:
                 self._listing = None
                 return [self._wait(self.limits.grace_s, Doubt.VANISHED.value, AFRESH)]
             listing.again = True
+        told: list[Instruction] = [self.ledger.take(item) for item in listing.changed]
         self.ledger.settle(listing.version, now)
         gap = self._listed_at is not None and now - self._listed_at > 2 * self._doubt_s
         self._doubt_s = self.limits.doubt_s if gap else self._doubt_s
@@ -203,7 +209,7 @@ class Reflector:
         self._failures = self._expired = 0
         self._page, self._doubted, self._listing = self.limits.page, listing.again, None
         self._resync_at = now + self.limits.resync_s * self.rng.uniform(0.8, 1.2)
-        return [*self.ledger.sweep(missing), self._watch(now)]
+        return [*told, *self.ledger.sweep(missing), self._watch(now)]
 
     def _believe(self, what: Doubt, detail: str, now: float) -> bool:
         """True when the same was said a grace ago.  Else it is remembered, and the state is held."""

@@ -1,0 +1,91 @@
+"""A player on a port of its own that can be ended and begun again, and a process that watches it."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
+from django.db import connection
+
+from console.inventory import planning, services
+from console.inventory.models import Observation, Source
+from tests.kubernetes.player.cluster import Cluster
+from tests.kubernetes.player.server import Player
+
+
+class PlayerOnPort(Player):
+    """``port`` 0: any that is free; the next one may be begun on the same."""
+
+    def __init__(self, clusters: dict[str, Cluster], port: int = 0) -> None:
+        super().__init__(clusters)
+        self._wanted = port
+
+    async def _listen(self) -> asyncio.Server:
+        return await asyncio.start_server(self._serve, "127.0.0.1", self._wanted, limit=1 << 20)
+
+
+@contextmanager
+def watching(most: int = 50) -> Iterator[services.Watcher]:
+    """A watcher in a thread of this process."""
+    watcher = services.Watcher(planning.encode, most=most)
+
+    def run() -> None:
+        try:
+            watcher.run()
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield watcher
+    finally:
+        watcher.stop()
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+class WatchProcess:
+    """``manage.py watch`` in a process of its own, on the database of the test."""
+
+    def __init__(self) -> None:
+        environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "tests.faults.process_settings",
+            "SLACKLINE_TEST_DATABASE": str(connection.settings_dict["NAME"]),
+            "SLACKLINE_KUBECONFIG_ALLOW": "plain-http",
+            "REDIS_URL": settings.REDIS_URL,
+        }
+        command = [sys.executable, "manage.py", "watch"]
+        self.process = subprocess.Popen(
+            command, env=environment, cwd=settings.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def kill(self) -> None:
+        """kill -9: nothing is cleaned up."""
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> tuple[int, str]:
+        """SIGTERM; its exit code and everything that it wrote."""
+        self.process.send_signal(signal.SIGTERM)
+        written, _ = self.process.communicate(timeout=60)
+        return self.process.returncode, written.decode()
+
+
+def newest(source: Source) -> Observation | None:
+    return Observation.objects.filter(source=source).first()
+
+
+def pods_seen(source: Source) -> int | None:
+    found = newest(source)
+    return None if found is None else int(found.counts["pods"])
