@@ -46,7 +46,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "box": box,
         "lock": selectors.lock_of(request.user, plan_id),
         "seconds_left": _seconds_left(plan),
-        "reasons": selectors.kept_by_reason(request.user, plan_id),
+        "reasons": selectors.kept_by_reason(request.user, plan),
         "impact": plan.impact[:8],
         "impact_rest": _sum_of(plan.impact[8:]),
         "impact_all": _sum_of(plan.impact),
@@ -66,7 +66,7 @@ def moves_table(request: HttpRequest, plan: Any) -> dict[str, Any]:
     """Filtered, sorted and cut to a page by the server; all of it from the URL."""
     stale = frozenset(tables.changed_moves(plan))
     found = MoveFilter(request.GET, queryset=selectors.moves(request.user, plan.pk), stale_moves=stale)
-    order = request.GET.get("sort", "chain")
+    order, no_order = tables.order_of(request.GET.get("sort", ""), tables.MOVE_ORDER)
     page = tables.page_of(tables.ordered(found.qs, order, tables.MOVE_ORDER), request.GET.get("page"))
     query = request.GET.copy()
     for name in ("page", "part"):
@@ -78,6 +78,7 @@ def moves_table(request: HttpRequest, plan: Any) -> dict[str, Any]:
         "page": page,
         "lines": tables.move_lines(request.user, plan, page.object_list, grouped=order == "chain"),
         "order": order,
+        "no_order": no_order,
         "query": query.urlencode(),
         "unsorted": unsorted.urlencode(),
         "stale_count": len(stale),
@@ -98,15 +99,23 @@ def tile_words(plan: Any, doubled: int | None) -> dict[str, Any]:
         "emptied_note": f"{plural(h['emptied_gpus'], 'GPU')} in {plural(h['emptied'], 'emptied node')}",
         "gap_words": number(100 * h["gap"], 1),
         "bound_note": f"{number(h['net_emptied'])} of at most {number(h['net_upper'])}, {proven}",
-        "moves_note": f"{plural(h['chains'], 'chain')}, deepest {h['deepest']}",
+        "moves_note": f"{plural(h['chains'], 'chain')}, {_depth_words(plan)}",
         "moved_words": whole_gpus(h["moved_milli"]),
-        "restart_note": f"{plural(restarts, 'pod')} stopped first" if restarts else "by copy, none is stopped first",
+        "restart_note": f"{plural(restarts, 'pod')} stopped first" if restarts else "all by copy",
         "peak_words": whole_gpus(h["peak_milli"]),
         "doubled_words": None if doubled is None else number(doubled / 3600, 1 if doubled >= 3600 else 2),
         "doubled_note": "measured" if doubled is not None else "measured when it runs",
         "map_mark": f"rev {number(plan.base_revision)}",
         "ramp": charts.ramp(),
     }
+
+
+def _depth_words(plan: Any) -> str:
+    """Counted as the limit is: pods that make room, one behind the other, without the pod that leaves its node."""
+    h = plan.headline
+    depth = h["depth"] if "depth" in h else max(0, h["deepest"] - 1)  # older rows count the leaving pod as well
+    limit = plan.params.get("depth")
+    return f"depth {depth}" if limit is None else f"depth {depth} of {limit}"
 
 
 def fits_rows(headline: dict[str, Any]) -> dict[str, Any] | None:

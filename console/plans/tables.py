@@ -66,9 +66,15 @@ class MoveLine:
         return self.step.gpus * self.step.gpu_milli
 
 
+def order_of(wanted: str, orders: dict[str, tuple[str, ...]]) -> tuple[str, str]:
+    """(the order to use, the word that was asked for and is none).  Without a word it is the first order."""
+    first = next(iter(orders))
+    return (wanted or first, "") if not wanted or wanted.removeprefix("-") in orders else (first, wanted)
+
+
 def ordered(rows: QuerySet[Any], wanted: str, orders: dict[str, tuple[str, ...]]) -> QuerySet[Any]:
-    """Sorted by a word of ``orders``, a minus in front turns it round; anything else is the first order."""
-    fields = orders.get(wanted.removeprefix("-"), next(iter(orders.values())))
+    """Sorted by a word of ``orders`` (see ``order_of``); a minus in front turns it round."""
+    fields = orders[wanted.removeprefix("-")]
     if not wanted.startswith("-"):
         return rows.order_by(*(F(name).asc(nulls_last=True) for name in fields))
     return rows.order_by(F(fields[0]).desc(nulls_last=True), *fields[1:])

@@ -58,43 +58,38 @@ def act(request: HttpRequest, plan_id: int, action: str) -> HttpResponse:
     if not form.is_valid():
         return HttpResponse(form.errors.as_text(), status=400, content_type="text/plain; charset=utf-8")
     try:
-        plan, said = _perform(request.user, plan_id, action, form.cleaned_data)
+        plan = _perform(request.user, plan_id, action, form.cleaned_data)
     except services.Conflict as refused:
         return page_with(request, plan_id, refused)
     except services.DigestMissingError as missing:
         return HttpResponse(missing.reason, status=428, content_type="text/plain; charset=utf-8")
-    messages.success(request, said)
     return redirect("plans:detail", plan.pk)
 
 
-def _perform(user: Any, plan_id: int, action: str, said: dict[str, Any]) -> tuple[Any, str]:
+def _perform(user: Any, plan_id: int, action: str, said: dict[str, Any]) -> Any:
+    """The plan to show next.  No message: the page says what was done, and goes on saying what is so by then."""
     reason, digest = said["reason"], said["digest"]
     match action:
         case "approve":
-            plan = services.approve_plan(user, plan_id, digest, reason, start=said["start"])
-            return plan, f"Plan {plan_id} is approved{' and runs' if said['start'] else ''}."
+            return services.approve_plan(user, plan_id, digest, reason, start=said["start"])
         case "reject":
-            return services.reject_plan(user, plan_id, digest, reason), f"Plan {plan_id} is rejected."
+            return services.reject_plan(user, plan_id, digest, reason)
         case "cancel":
-            return services.cancel_plan(user, plan_id, reason), f"Plan {plan_id} is cancelled."
+            return services.cancel_plan(user, plan_id, reason)
         case "stop":
-            return services.stop_planning(user, plan_id), "The planner stops and proposes what it has found so far."
+            return services.stop_planning(user, plan_id)
         case "start":
-            return services.start_plan(user, plan_id, digest or None), f"Plan {plan_id} runs."
+            return services.start_plan(user, plan_id, digest or None)
         case "pause":
-            return services.pause_plan(user, plan_id, reason), "Paused: nothing new starts, moves in flight end."
+            return services.pause_plan(user, plan_id, reason)
         case "resume":
-            return services.resume_plan(user, plan_id, reason), f"Plan {plan_id} goes on."
+            return services.resume_plan(user, plan_id, reason)
         case "leave-out":
-            plan = services.leave_out_changed(user, plan_id, reason, digest)
-            return plan, f"{plan.reason}. Resume when you are ready."
+            return services.leave_out_changed(user, plan_id, reason, digest)
         case "abort":
-            return services.abort_plan(
-                user, plan_id, reason
-            ), "Aborted for good: moves in flight end, nothing new starts."
+            return services.abort_plan(user, plan_id, reason)
         case _:
-            plan = services.drop_stale_moves(user, plan_id)
-            return plan, f"This is the new plan: {plan.origin}."
+            return services.drop_stale_moves(user, plan_id)
 
 
 @require_POST
@@ -108,7 +103,6 @@ def cut(request: HttpRequest, plan_id: int) -> HttpResponse:
         plan = services.cut_plan(request.user, plan_id, form.cleaned_data["moves"])
     except services.Conflict as refused:
         return page_with(request, plan_id, refused)
-    messages.success(request, f"This is the new plan: {plan.origin}. It needs an approval of its own.")
     return redirect("plans:detail", plan.pk)
 
 
@@ -118,7 +112,7 @@ def kept_list(request: HttpRequest, plan_id: int) -> HttpResponse:
     """All nodes that stay, with every blocker."""
     plan = selectors.plan_detail(request.user, plan_id)
     found = KeptFilter(request.GET, queryset=selectors.kept_nodes(request.user, plan_id))
-    order = request.GET.get("sort", "")
+    order, no_order = tables.order_of(request.GET.get("sort", ""), tables.KEPT_ORDER)
     page = tables.page_of(tables.ordered(found.qs, order, tables.KEPT_ORDER), request.GET.get("page"))
     query = request.GET.copy()
     query.pop("page", None)
@@ -128,8 +122,10 @@ def kept_list(request: HttpRequest, plan_id: int) -> HttpResponse:
         "filter": found,
         "page": page,
         "query": query.urlencode(),
-        "reasons": selectors.kept_by_reason(request.user, plan_id),
+        "reasons": selectors.kept_by_reason(request.user, plan),
         "reason": request.GET.get("reason", ""),
+        "order": order,
+        "no_order": no_order,
     }
     return render(request, "plans/kept.html", context, status=200 if found.is_valid() else 400)
 
@@ -143,7 +139,11 @@ def moves_csv(request: HttpRequest, plan_id: int) -> HttpResponseBase:
     found = MoveFilter(request.GET, queryset=selectors.moves(request.user, plan_id), stale_moves=stale)
     if not found.is_valid():
         return HttpResponse(found.errors.as_text(), status=400, content_type="text/plain; charset=utf-8")
-    rows = tables.ordered(found.qs, request.GET.get("sort", ""), tables.MOVE_ORDER).iterator(chunk_size=2000)
+    order, no_order = tables.order_of(request.GET.get("sort", ""), tables.MOVE_ORDER)
+    if no_order:
+        words = f"sort: {no_order!r} is no order. There are {', '.join(tables.MOVE_ORDER)}, each also with a minus."
+        return HttpResponse(words, status=400, content_type="text/plain; charset=utf-8")
+    rows = tables.ordered(found.qs, order, tables.MOVE_ORDER).iterator(chunk_size=2000)
     return csv_response(f"plan-{plan_id}-moves", tables.MOVE_HEAD, (tables.move_cells(step) for step in rows))
 
 

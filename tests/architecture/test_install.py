@@ -13,7 +13,7 @@ def _bring(tmp_path: Path, venv: str, find: str) -> subprocess.CompletedProcess[
     uv = tmp_path / "uv"
     uv.write_text(f'#!/bin/sh\ncase "$1" in venv) {venv};; python) {find};; esac\n')
     uv.chmod(0o755)
-    command = [ROOT / "scripts" / "bring-python", uv, "3.13", tmp_path / ".venv"]
+    command = [str(ROOT / "scripts" / "bring-python"), str(uv), "3.13", str(tmp_path / ".venv")]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

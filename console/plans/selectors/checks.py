@@ -63,7 +63,7 @@ def resume_checks(user: Any, plan: Plan) -> list[Check]:
     stopped = plan.state in (State.PAUSED, State.HALTED)
     words = plan.get_state_display().lower()
     return [
-        Check("state", "Paused or halted", stopped, words, f"Plan {plan.pk} is {words}: there is nothing to resume."),
+        Check("state", "Paused or halted", stopped, "", f"Plan {plan.pk} is {words}: there is nothing to resume."),
         _fresh(plan, now),
         _not_frozen(plan, now),
     ]
@@ -87,7 +87,12 @@ def _in_state(plan: Plan, wanted: State, label: str) -> Check:
     because = f" ({plan.reason.rstrip('.')})" if plan.reason and plan.state != State.APPROVED else ""
     next_step = NEXT_STEPS.get(State(plan.state), "" if plan.is_running else "Compute a new plan.")
     return Check(
-        "state", label, plan.state == wanted, words, f"Plan {plan.pk} is {words}{because}.", next_step=next_step
+        "state",
+        label,
+        plan.state == wanted,
+        "" if plan.state == wanted else words,
+        f"Plan {plan.pk} is {words}{because}.",
+        next_step=next_step,
     )
 
 

@@ -73,12 +73,17 @@ class ReasonRow:
     reason: str
     label: str
     nodes: int
+    short: dict[str, Any] | None  # of headline.short; None where the plan was made without it
 
 
-def kept_by_reason(viewer: Any, plan_id: int) -> list[ReasonRow]:
-    counted = kept_nodes(viewer, plan_id).order_by().values("reason").annotate(nodes=Count("id"))
+def kept_by_reason(viewer: Any, plan: Plan) -> list[ReasonRow]:
+    """Most nodes first."""
+    short = plan.headline.get("short", {})
+    counted = kept_nodes(viewer, plan.pk).order_by().values("reason").annotate(nodes=Count("id"))
     rows = counted.order_by("-nodes", "reason")
-    return [ReasonRow(row["reason"], reason_of(row["reason"]).label, row["nodes"]) for row in rows]
+    return [
+        ReasonRow(row["reason"], reason_of(row["reason"]).label, row["nodes"], short.get(row["reason"])) for row in rows
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +93,14 @@ class ChainRow:
     number: int  # from 1, in the order in which the planner emptied nodes
     drains: str
     moves: int
-    deepest: int  # 1 = its pods leave at once; k = the longest way in which room is made
+    depth: int  # 0 = its pods leave at once; k = so many pods make room, one behind the other
 
 
 def chains(viewer: Any, plan_id: int, wanted: Iterable[int]) -> dict[int, ChainRow]:
     """The chains ``wanted`` (as numbered in the plan, from 0); at most one page of them."""
     rows = moves(viewer, plan_id).filter(chain__in=set(wanted)).order_by().values("chain")
     counted = rows.annotate(count=Count("id"), deepest=Max("depth"), node=Min("drains"))
-    return {row["chain"]: ChainRow(row["chain"] + 1, row["node"], row["count"], row["deepest"] + 1) for row in counted}
+    return {row["chain"]: ChainRow(row["chain"] + 1, row["node"], row["count"], row["deepest"]) for row in counted}
 
 
 @dataclass(frozen=True, slots=True)

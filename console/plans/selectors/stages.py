@@ -1,7 +1,8 @@
 """Where a plan stands (the state line) and what this person can do about it (the approval box)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from console.plans import lifecycle
@@ -17,7 +18,7 @@ from console.plans.selectors.checks import (
 )
 from console.plans.selectors.lists import WaveRow
 from console.plans.selectors.rest import left_out
-from console.ui.figures import clock, plural
+from console.ui.figures import clock, duration, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Box:
     """What can be done by whom now.  An action that cannot be used is not offered, and ``why`` says so."""
 
     title: str
-    checks: list[Check]
+    checks: list[Check]  # that of the state only where it fails: the pill beside the title says the rest
     actions: frozenset[str]
     why: list[str] = field(default_factory=list)
     next_steps: list[str] = field(default_factory=list)
@@ -42,51 +43,71 @@ class Box:
 
 
 # --- the state line --------------------------------------------------------------------------------------------------
+_COMPUTED, _CHECKED, _READY, _APPROVAL, _WAVE_1, _WAVES, _VERIFY, _DONE, _PAST = range(9)
 _REACHED = {
-    State.REQUESTED: 0, State.PLANNING: 0, State.FAILED: 0, State.CANCELLED: 0, State.NOTHING_TO_DO: 1,
-    State.PROPOSED: 2, State.REJECTED: 2, State.STALE: 2, State.EXPIRED: 2, State.APPROVED: 3,
-    State.EXECUTING: 3, State.PAUSED: 3, State.HALTED: 3, State.ABORTED: 3, State.SUCCEEDED: 6,
+    State.REQUESTED: _COMPUTED, State.PLANNING: _COMPUTED, State.FAILED: _COMPUTED, State.CANCELLED: _COMPUTED,
+    State.NOTHING_TO_DO: _READY, State.PROPOSED: _APPROVAL, State.REJECTED: _APPROVAL, State.STALE: _APPROVAL,
+    State.EXPIRED: _APPROVAL, State.APPROVED: _WAVE_1, State.SUCCEEDED: _PAST,
 }  # fmt: skip
 _BAD = {State.FAILED, State.CANCELLED, State.REJECTED, State.STALE, State.EXPIRED, State.HALTED, State.ABORTED}
+_WORDS = {State.PLANNING: "Computing", State.REQUESTED: "Requested", State.NOTHING_TO_DO: "Nothing to do"}
 
 
 def stages(plan: Plan, waves: Sequence[WaveRow]) -> list[Stage]:
-    """Computed, Ready, Approval, Wave 1, Waves, Done: the present one says how it is."""
+    """Computed, Checked, Ready, Approval, Wave 1, Waves, Verify, Done: the present one says how it is."""
     state = State(plan.state)
     now = _present(plan, state, waves)
     rest = f"Waves 2–{len(waves)}" if len(waves) > 2 else "Wave 2" if len(waves) == 2 else ""
+    later = plural(sum(wave.moves for wave in waves[1:]), "move")
     labels = [
-        ("Computed", clock(plan.proposed_at) if plan.proposed_at else ""),
-        ("Ready", clock(plan.proposed_at) if plan.proposed_at else ""),
-        ("Approval", clock(plan.approved_at) if plan.approved_at else ""),
+        ("Computed", _took(plan)),
+        ("Checked", _clock(plan.checked_at)),
+        ("Ready", _clock(plan.proposed_at)),
+        ("Approval", _clock(plan.approved_at)),
         ("Wave 1", plural(waves[0].moves, "move") if waves else ""),
-        (rest, plural(sum(wave.moves for wave in waves[1:]), "move")),
-        ("Done", clock(plan.ended_at) if state == State.SUCCEEDED else ""),
+        (rest, later),
+        ("Verify", ""),
+        ("Done", _clock(plan.ended_at) if state == State.SUCCEEDED else ""),
     ]
     drawn = [_stage(place, label, fact, now, state, plan) for place, (label, fact) in enumerate(labels)]
     return [stage for stage in drawn if stage.label]
 
 
+def _clock(at: datetime | None) -> str:
+    return clock(at) if at else ""
+
+
+def _took(plan: Plan) -> str:
+    """How long the planner was at it."""
+    begun, ended = plan.planning_at, plan.proposed_at
+    return duration((ended - begun).total_seconds()) if begun and ended else ""
+
+
 def _present(plan: Plan, state: State, waves: Sequence[WaveRow]) -> int:
     """Place of the present mark; one past the end where all is done."""
-    if state in (State.EXECUTING, State.PAUSED, State.HALTED, State.ABORTED):
-        first = waves[0] if waves else None
-        return 4 if first and first.waiting == first.in_flight == 0 and len(waves) > 1 else 3
+    if plan.started_at and state != State.SUCCEEDED:
+        return _present_wave(waves)
     if state in (State.CANCELLED, State.EXPIRED, State.FAILED) and plan.proposed_at:
-        return 4 if plan.started_at else 2
+        return _APPROVAL
     return _REACHED[state]
+
+
+def _present_wave(waves: Sequence[WaveRow]) -> int:
+    """The first wave of which something is still to come; after the last one the emptied nodes are counted."""
+    ended = [wave.waiting == wave.in_flight == 0 for wave in waves]
+    if all(ended):
+        return _VERIFY
+    return _WAVES if ended[0] else _WAVE_1
 
 
 def _stage(place: int, label: str, fact: str, now: int, state: State, plan: Plan) -> Stage:
     if place < now:
         return Stage(label, fact, "done")
     if place > now:
-        return Stage(label, fact if place in (3, 4) else "", "")
+        return Stage(label, fact if place in (_WAVE_1, _WAVES) else "", "")
     if state in _BAD:
-        return Stage(f"{label}: {state.label.lower()}", clock(plan.ended_at) if plan.ended_at else "", "bad")
-    word = {State.PAUSED: f"{label}: paused", State.PLANNING: "Computing", State.REQUESTED: "Requested"}.get(
-        state, label
-    )
+        return Stage(f"{label}: {state.label.lower()}" if label else "", _clock(plan.ended_at), "bad")
+    word = f"{label}: paused" if state == State.PAUSED else _WORDS.get(state, label)
     return Stage(word, fact, "now")
 
 
@@ -94,6 +115,11 @@ def _stage(place: int, label: str, fact: str, now: int, state: State, plan: Plan
 def box(user: Any, plan: Plan) -> Box:
     """Everything the approval box says to this person."""
     state = State(plan.state)
+    found = _box(user, plan, state)
+    return replace(found, checks=[check for check in found.checks if check.code != "state" or not check.holds])
+
+
+def _box(user: Any, plan: Plan, state: State) -> Box:
     if state == State.PROPOSED:
         return _decide(user, plan)
     if state == State.APPROVED:

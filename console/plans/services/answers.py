@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from console.plans.models import KeptNode, Plan, PlanMap, Step
+from console.plans.services import staying
+from console.plans.services.staying import gpu_milli_of, tenant_of
 from console.ui.tones import reason_of
 from scheduler.cluster.occupancy import occupancy
 from scheduler.cluster.records import WHOLE_GPU_MILLI
@@ -58,7 +60,7 @@ def moved_rows(answer: core.Plan, snapshot: Snapshot) -> list[int]:
 def headline(answer: core.Plan, snapshot: Snapshot, rows: list[int]) -> dict[str, Any]:
     """Counts of the plan; GPU amounts in thousandths."""
     emptied = set(answer.emptied_nodes)
-    gpus = [_gpu_milli(snapshot, row) for row in rows]
+    gpus = [gpu_milli_of(snapshot, row) for row in rows]
     touched = {node for move in answer.moves for node in (move.source, move.target)}
     return {
         "slack_before": answer.before.slack_nodes,
@@ -76,13 +78,15 @@ def headline(answer: core.Plan, snapshot: Snapshot, rows: list[int]) -> dict[str
         "moves": len(answer.moves),
         "restarts": sum(move.mode == "restart" for move in answer.moves),
         "chains": len({move.chain for move in answer.moves}),
-        "deepest": max((move.depth for move in answer.moves), default=0) + bool(answer.moves),
+        "depth": max((move.depth for move in answer.moves), default=0),
         "waves": max(answer.wave_of, default=-1) + 1,
         "moved_milli": sum(gpus),
         "peak_milli": _peak(answer, gpus),
         "nodes": len(snapshot.node_name),
         "touched": len(touched),
         "kept": len(answer.kept),
+        "short": staying.short(answer, snapshot),
+        "unlock": staying.largest_unlock(answer, snapshot),
         "models": _models(snapshot, touched),
     }
 
@@ -104,12 +108,12 @@ def impact(answer: core.Plan, snapshot: Snapshot, rows: list[int]) -> list[dict[
     """One row per tenant, most GPUs first; ``lost_gpu_seconds`` None where a checkpoint time is unknown."""
     tenants: dict[str, dict[str, Any]] = {}
     for move, row in zip(answer.moves, rows, strict=True):
-        name = _tenant(snapshot, row)
+        name = tenant_of(snapshot, row)
         entry = tenants.setdefault(
             name, {"tenant": name, "pods": 0, "gpu_milli": 0, "restarts": 0, "lost_gpu_seconds": 0}
         )
         entry["pods"] += 1
-        entry["gpu_milli"] += _gpu_milli(snapshot, row)
+        entry["gpu_milli"] += gpu_milli_of(snapshot, row)
         entry["restarts"] += move.mode == "restart"
         lost = _lost(snapshot, row, move)
         entry["lost_gpu_seconds"] = (
@@ -177,7 +181,7 @@ def _step(plan: Plan, snapshot: Snapshot, index: int, move: Migrate, row: int, w
         mode=move.mode,
         gpus=int(snapshot.pod_gpus[row]),
         gpu_milli=int(snapshot.pod_gpu_milli[row]),
-        tenant=_tenant(snapshot, row),
+        tenant=tenant_of(snapshot, row),
         work_class="" if work_class == UNKNOWN else WORK_CLASSES[work_class],
         tier="LP" if snapshot.pod_lp[row] else "HP",
         lost_gpu_seconds=_lost(snapshot, row, move),
@@ -188,15 +192,6 @@ def _blocker(blocker: core.Blocker) -> dict[str, Any]:
     return {"pod": blocker.pod, "constraint": blocker.constraint, "missing": blocker.missing, "unit": blocker.unit}
 
 
-def _tenant(snapshot: Snapshot, row: int) -> str:
-    tenant = int(snapshot.pod_tenant[row])
-    return "" if tenant == UNKNOWN else snapshot.tenants[tenant]
-
-
-def _gpu_milli(snapshot: Snapshot, row: int) -> int:
-    return int(snapshot.pod_gpus[row]) * int(snapshot.pod_gpu_milli[row])
-
-
 def _lost(snapshot: Snapshot, row: int, move: Migrate) -> int | None:
     """GPU-seconds of work that a restart throws away: since the last checkpoint.  A copy loses none, None: unknown."""
     if move.mode != "restart":
@@ -204,7 +199,7 @@ def _lost(snapshot: Snapshot, row: int, move: Migrate) -> int | None:
     since = int(snapshot.pod_checkpoint_s[row])
     if since == ABSENT:
         return None
-    return max(0, snapshot.now_s - since) * _gpu_milli(snapshot, row) // WHOLE_GPU_MILLI
+    return max(0, snapshot.now_s - since) * gpu_milli_of(snapshot, row) // WHOLE_GPU_MILLI
 
 
 def draw_map(plan: Plan, answer: core.Plan, snapshot: Snapshot, rows: list[int]) -> None:

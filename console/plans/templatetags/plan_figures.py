@@ -6,11 +6,13 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console.ui.figures import number
+from console.ui.figures import number, plural, whole_gpus
 
 register = template.Library()
 SECONDS_PER_HOUR = 3600
 TENTHS_BELOW = 100
+MILLI = 1000
+MIB_PER_GIB = 1024
 
 
 @register.filter
@@ -20,6 +22,27 @@ def gpu_hours(seconds: float | None) -> str:
         return "no data"
     hours = seconds / SECONDS_PER_HOUR
     return number(hours, 0 if hours == 0 or hours >= TENTHS_BELOW else 1 if hours >= 1 else 2)
+
+
+@register.filter
+def short_words(short: dict[str, Any] | None) -> str:
+    """What the nodes of a reason are short of, or else what the pods ask for that hold them."""
+    if short is None:
+        return "no data"
+    missing = short["missing"]
+    if missing is None:
+        return f"holds {whole_gpus(short['gpu_milli'])} GPUs in {plural(short['pods'], 'pod')}"
+    match short["unit"]:
+        case "gpus":
+            return f"{plural(missing, 'GPU')} short"
+        case "gpu_milli":
+            return f"{whole_gpus(missing)} GPUs short"
+        case "cpu_milli":
+            return f"{number(missing / MILLI, 0 if missing >= 10 * MILLI else 1)} cores short"
+        case "memory_mib":
+            return f"{number(missing / MIB_PER_GIB, 0 if missing >= 10 * MIB_PER_GIB else 1)} GiB short"
+        case unit:
+            return f"{number(missing)} {unit or ''} short"
 
 
 @register.simple_tag

@@ -295,3 +295,68 @@ def test_a_freeze_is_on_every_page() -> None:
     )
     assert wrong.status_code == 400
     assert "name the GPU model" in wrong.content.decode()
+
+
+def test_an_order_that_is_none_is_named_and_the_table_stands_in_its_own() -> None:
+    _, plan = _two()
+    page = " ".join(_page(viewer(), plan, "?sort=bogus").split())
+    assert "“<bdi>bogus</bdi>” is no order of this table; it is shown by chain." in page
+    assert "Chain 1: empties" in page
+    kept = _client(viewer()).get(reverse("plans:kept", args=[plan.pk]) + "?sort=bogus").content.decode()
+    assert "is no order of this table" in kept
+    refused = _client(viewer()).get(reverse("plans:moves-csv", args=[plan.pk]) + "?sort=bogus")
+    assert refused.status_code == 400
+    assert "'bogus' is no order" in refused.content.decode()
+    for good in ("", "?sort=-gpus", "?sort=wave"):
+        assert "is no order" not in _page(viewer(), plan, good)
+
+
+def test_what_was_done_is_told_by_what_the_page_shows_not_by_a_message_that_stays() -> None:
+    """A message of the approval would stand beside Halted for as long as the page is open."""
+    _, plan = _two()
+    client = _client(approver())
+    body = {"digest": plan.digest, "reason": "fits", "start": "on"}
+    page = client.post(reverse("plans:act", args=[plan.pk, "approve"]), body, follow=True).content.decode()
+    assert "sl-banner--ok" not in page
+    assert "Running" in page
+    assert "“<bdi>fits</bdi>”" in page
+
+
+def test_the_state_is_said_once() -> None:
+    _, plan = _two()
+    page = _page(approver(), plan)
+    assert page.lower().count("awaiting approval") == 1
+
+
+def test_depth_counts_as_its_limit_does() -> None:
+    """Pods that make room, without the one that leaves: two moves in one chain are depth 1."""
+    made = world().nodes("n1", "n2", "n3").pod("a", "n1", 4).pod("b", "n2", 4).pod("z", "n3", 4, locked=True)
+    room = move("b", "n2", "n3", 0, drains="n1", depth=1)
+    plan = scene(made.pod("y", "n2", 4, locked=True)).plan(
+        room, move("a", "n1", "n2", 0, after=(0,)), waves=(0, 1), params={"depth": 3}
+    )
+    page = " ".join(_page(viewer(), plan).split())
+    assert "1 chain, depth 1 of 3" in page
+    assert "in 2 moves, depth 1" in page
+
+
+def test_the_state_line_has_every_mark_and_one_present_one() -> None:
+    _, plan = _two()
+    assert _marks(plan) == ["Computed", "Checked", "Ready", "*Approval", "Wave 1", "Wave 2", "Verify", "Done"]
+    started(plan)
+    assert _marks(plan)[4] == "*Wave 1"
+    plan.steps.filter(run_wave=0).update(state="succeeded")
+    assert _marks(plan)[5] == "*Wave 2"
+    plan.steps.update(state="succeeded")
+    assert _marks(plan)[6] == "*Verify"
+    plan.steps.update(state="waiting")
+    ran(plan)
+    assert not any(mark.startswith("*") for mark in _marks(plan))
+
+
+def _marks(plan: Plan) -> list[str]:
+    """The words of the state line, the present one with a star."""
+    line = _page(viewer(), plan).split('aria-label="Where the plan stands"')[1].split("</ol>")[0]
+    items = line.split("<li")[1:]
+    words = [re.sub(r"<(svg|small).*?</\1>|<[^>]*>", "", item.split(">", 1)[1], flags=re.S).strip() for item in items]
+    return ["*" * ('aria-current="step"' in item) + word for item, word in zip(items, words, strict=True)]

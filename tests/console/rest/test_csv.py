@@ -1,7 +1,7 @@
 """CSV leaves while it is still being read, on the server that we run."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.core.handlers.asgi import ASGIHandler
@@ -20,7 +20,7 @@ def test_pieces_leave_before_the_rows_are_at_an_end() -> None:
 
     seen: list[tuple[int, bytes]] = []
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: Mapping[str, Any]) -> None:
         if message["type"] == "http.response.body" and message.get("body"):
             seen.append((len(read), message["body"]))
 
