@@ -22,6 +22,7 @@ QUICK = Limits(
     forbidden_s=0.1, lived_s=0.3,
 )  # fmt: skip
 IMPATIENT = Patience(connect_s=2.0, answer_s=0.4, page_s=0.5, silent_s=0.4)
+CALM = Patience(connect_s=10.0, answer_s=20.0, page_s=30.0, silent_s=20.0)
 WAIT_S = 60.0
 
 

@@ -17,7 +17,7 @@ from console.connectors.kubernetes.wire import Api, Trouble
 from scheduler.kubernetes.objects import KINDS, decode_list
 from tests.kubernetes import worlds
 from tests.kubernetes.authorities import Authority
-from tests.kubernetes.following import IMPATIENT, access_of, agreed, api_of, following, until
+from tests.kubernetes.following import CALM, access_of, agreed, api_of, following, until
 from tests.kubernetes.player.server import Player
 
 PODS = KINDS["pods"]
@@ -30,11 +30,11 @@ def test_tls_with_certificates_of_both_sides(modern: bool, tmp_path: Path) -> No
     certificate, key = authority.issue("observer")
     with Player({"one": worlds.cluster()}, _server_side(authority, tmp_path)) as player:
         server = player.url()
-        known = Api(log_in(Login("test", server, ca=authority.pem, certificate=certificate, key=key)), IMPATIENT)
+        known = Api(log_in(Login("test", server, ca=authority.pem, certificate=certificate, key=key)), CALM)
         assert len(decode_list("pods", known.page(PODS, List(500))).items) == 20
         for stranger in (Login("test", server, ca=authority.pem), Login("test", server, ca=Authority().pem)):
             with pytest.raises(Trouble) as caught:
-                Api(log_in(stranger), IMPATIENT).page(PODS, List(1))
+                Api(log_in(stranger), CALM).page(PODS, List(1))
             assert caught.value.told.word in ("tls", "cut")  # type: ignore[union-attr]
     assert not [file for file in tmp_path.iterdir() if file.read_bytes().count(key)]
 
@@ -54,9 +54,9 @@ def _server_side(authority: Authority, folder: Path) -> ssl.SSLContext:
 def test_token_is_asked_for() -> None:
     with Player({"one": worlds.cluster(token="secret")}) as player:
         with pytest.raises(Trouble) as caught:
-            api_of(player).page(PODS, List(1))
+            api_of(player, patience=CALM).page(PODS, List(1))
         assert caught.value.told == Refused(401, "Unauthorized")
-        assert api_of(player, token="secret").page(PODS, List(1))
+        assert api_of(player, token="secret", patience=CALM).page(PODS, List(1))
 
 
 def test_token_that_expires_and_is_given_again() -> None:
@@ -79,7 +79,7 @@ def test_redirects_are_not_followed() -> None:
     with Player({"one": worlds.cluster()}) as player:
         target = player.url().encode() + b"/api/v1/pods"
         with _speaking(answer % target, heads) as port, pytest.raises(Trouble) as caught:
-            Api(log_in(Login("test", f"http://127.0.0.1:{port}", token="secret")), IMPATIENT).page(PODS, List(1))
+            Api(log_in(Login("test", f"http://127.0.0.1:{port}", token="secret")), CALM).page(PODS, List(1))
         assert not player.clusters["one"].used
     assert isinstance(caught.value.told, Refused)
     assert caught.value.told.status == 302
@@ -89,7 +89,7 @@ def test_redirects_are_not_followed() -> None:
 def test_nothing_is_sent_to_where_no_api_server_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """The address is looked at once more when the connection stands: the name may have led somewhere else."""
     with Player({"one": worlds.cluster()}) as player:
-        api, asked = api_of(player, token="secret"), []
+        api, asked = api_of(player, token="secret", patience=CALM), []
 
         def refuse(address: str) -> None:
             asked.append(address)
@@ -113,7 +113,7 @@ def test_nothing_is_sent_to_where_no_api_server_can_be(monkeypatch: pytest.Monke
 )
 def test_words_for_answers_that_are_none(said: bytes, word: str) -> None:
     with _speaking(said, []) as port, pytest.raises(Trouble) as caught:
-        Api(log_in(Login("test", f"http://127.0.0.1:{port}")), IMPATIENT).page(PODS, List(1))
+        Api(log_in(Login("test", f"http://127.0.0.1:{port}")), CALM).page(PODS, List(1))
     assert isinstance(caught.value.told, Lost)
     assert caught.value.told.word == word
 
