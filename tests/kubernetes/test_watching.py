@@ -76,7 +76,7 @@ def test_what_cannot_be_held_is_kept_with_the_reading_and_listed() -> None:
     client.force_login(viewer())
     page = client.get(f"/sources/{source.pk}/?what=preference&kind=pods").content.decode()
     assert "wishful" in page and "binds nobody" in page
-    listed = b"".join(client.get(f"/sources/{source.pk}/not-held.csv"))  # type: ignore[arg-type]
+    listed = b"".join(client.get(f"/sources/{source.pk}/not-held.csv"))
     assert b"wishful" in listed and b"broken" in listed
     answer = client.get(f"/api/v1/clusters/{source.pk}/not-held/?what=unreadable").json()
     assert [row["name"] for row in answer] == ["broken"]

@@ -35,6 +35,8 @@ HEALTH_EVERY_S = 15.0
 REST = 3.0  # a reading that takes long is followed by a rest of so many times its length
 MOST = 50  # clusters of one process, each with some thirty threads
 LOOKING = ("starting", "listing")
+BROKEN = ("waiting", "forbidden")
+LOST_S, LOST_PERIODS = 15.0, 2  # without proof for so long, a feed that waits has lost its cluster
 
 
 class Watcher:
@@ -106,7 +108,7 @@ class _Follower:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"watch {source.name}", daemon=True)
         self._told_at = self._opened_at = float("-inf")
-        self._told = ""
+        self._told = self._lost = ""
 
     def start(self) -> None:
         self._thread.start()
@@ -162,14 +164,32 @@ class _Follower:
 
     def _read(self, feed: ClusterFeed) -> bool:
         """Records a reading, unless the first lists are still coming.  True: look again soon."""
-        looking = self._is_looking(feed.health())
+        health = feed.health()
+        looking = self._is_looking(health)
+        self._lost = self._lost_word(health)
         found = None
-        if not looking:
+        if self._lost:
+            self._fail(self._lost)
+        elif not looking:
             found = observe(self.source_id, self._encode, KubernetesConnector(self._config["cluster"], feed))
         self._tell(feed, "looking" if looking else "failing" if found is None else "live")
         if found is not None:
             self._announce("reading", found.pk)
         return looking
+
+    def _lost_word(self, health: Health) -> str:
+        """Why what the feed holds is no longer the cluster: a needed kind waits, and nothing has proved it for a while.
+
+        A feed that tries again looks well for a moment; it is believed when the API has answered.
+        """
+        limit = max(LOST_S, LOST_PERIODS * self._period_s)
+        for kind in health.kinds:
+            if kind.needed and kind.ready and (kind.lag_s is None or kind.lag_s > limit):
+                if kind.phase in BROKEN:
+                    return f"{kind.kind}: {kind.reason}"
+                if self._lost:
+                    return self._lost
+        return ""
 
     def _is_looking(self, health: Health) -> bool:
         """The first lists are coming, and none that is needed has failed; for the others only so long as feeds wait."""
