@@ -191,10 +191,10 @@ def lay(snapshot: Snapshot, node: int, pods: Sequence[Resident]) -> Layout:
     for lender in {r.lender for r in pods if r.lender != UNKNOWN}:
         bench.lent[lender] = [0] * len(bench.use)
         bench.borrowed[lender] = [0] * len(bench.use)
-    for resident in pods:
+    # Owners before borrowers, because a borrower's place and cost depend on where its lender lies.
+    for resident in sorted(pods, key=lambda r: r.lender != UNKNOWN):
         for device in resident.devices:
             bench.put(resident, device)
-    # Owners before borrowers, because a borrower's place depends on where its lender lies.
     for resident in sorted((r for r in pods if not r.devices), key=_turn):
         whole = resident.milli == WHOLE_GPU_MILLI
         bench.place(resident, bench.lent_whole if whole else bench.fits)

@@ -32,7 +32,7 @@ def compile_arena(snapshot: Snapshot, scope: Bools) -> Compiled:
     company = company_of(snapshot)
     pod = _pod_table(snapshot, company, _fixed(snapshot))
     node = _node_table(snapshot, pod)
-    slices = _slice_table(snapshot, company, node)
+    slices = _slice_table(snapshot, company, node, pod)
     rules = eligibility(snapshot)
     pod[:, c.P_CLASS], node[:, c.N_CLASS] = rules.pod_class, rules.node_class
     widest = max(1, int(snapshot.node_gpus.max(initial=1)))
@@ -45,6 +45,7 @@ def compile_arena(snapshot: Snapshot, scope: Bools) -> Compiled:
         company=company.entries,
         **_listed(snapshot, pod),
         slices=slices,
+        own_memory=_own_memory(snapshot, node, widest),
         rest=np.zeros(widest, np.int64),
         memory=np.zeros(widest, np.int64),
         touched=np.zeros(widest, np.int64),
@@ -128,7 +129,7 @@ def _node_table(snapshot: Snapshot, pod: Longs) -> Longs:
     table[:, c.N_SLOTS], table[:, c.N_DEVICES] = snapshot.node_max_pods, snapshot.node_gpus
     table[:, c.N_ROOM] = snapshot.node_allocatable
     table[:, c.N_MILLI] = snapshot.node_allocatable.astype(np.int64) * WHOLE_GPU_MILLI
-    table[:, c.N_FIRST], table[:, c.N_SLICES] = NONE, NONE
+    table[:, [c.N_FIRST, c.N_SLICES, c.N_OWN]] = NONE
     known = snapshot.node_gpu_memory_mib
     table[:, c.N_DEVICE_MEMORY] = np.where(known == ABSENT, UNLIMITED, known)
     _note_devices(snapshot, table)
@@ -137,11 +138,11 @@ def _node_table(snapshot: Snapshot, pod: Longs) -> Longs:
 
 
 def _note_devices(snapshot: Snapshot, table: Longs) -> None:
-    """Broken devices by mask; where devices differ in memory, the smallest speaks for all of the node's."""
+    """Broken devices by mask, and the memory of the smallest whole one."""
     for n, devices in snapshot.node_devices.items():
         broken = [device.index for device in devices if device.health == "failed" or device.mig]
         table[n, c.N_BROKEN] = sum(1 << index for index in broken if index < MASKED)
-        own = [device.memory_mib for device in devices if device.memory_mib is not None]
+        own = [device.memory_mib for device in devices if device.memory_mib is not None and device.index not in broken]
         table[n, c.N_DEVICE_MEMORY] = min([int(table[n, c.N_DEVICE_MEMORY]), *own])
 
 
@@ -157,12 +158,29 @@ def _chain(pod: Longs, node: Longs) -> None:
     node[home[first], c.N_FIRST] = order[first]
 
 
-def _slice_table(snapshot: Snapshot, company: Company, node: Longs) -> Longs:
-    """[slice nodes, profiles] what the nodes' partitioned devices offer."""
-    rows: list[list[int]] = []
+def _own_memory(snapshot: Snapshot, node: Longs, widest: int) -> Longs:
+    """[nodes, devices] Memory device by device, for nodes where some device states its own."""
+    rows: list[Longs] = []
     for n, devices in snapshot.node_devices.items():
+        own = {device.index: device.memory_mib for device in devices if device.memory_mib is not None}
+        if own:
+            known = int(snapshot.node_gpu_memory_mib[n])
+            row = np.full(widest, UNLIMITED if known == ABSENT else known, np.int64)
+            row[list(own)] = list(own.values())
+            node[n, c.N_OWN] = len(rows)
+            rows.append(row)
+    return np.array(rows, np.int64).reshape(len(rows), widest)
+
+
+def _slice_table(snapshot: Snapshot, company: Company, node: Longs, pod: Longs) -> Longs:
+    """[slice nodes, profiles] what the nodes' partitioned devices offer; nothing where pods use slices all the same."""
+    rows: list[list[int]] = []
+    sliced = (pod[:, c.P_NODE] >= 0) & ((pod[:, c.P_TRAITS] & c.TRAIT_SLICES) != 0)
+    users = set(pod[sliced, c.P_NODE].tolist())
+    for n in sorted(users | set(snapshot.node_devices)):
+        devices = snapshot.node_devices.get(n, ())
         offered = [(mig.profile, mig.count) for device in devices if device.health != "failed" for mig in device.mig]
-        if offered and company.profiles:
+        if (offered or n in users) and company.profiles:
             node[n, c.N_SLICES] = len(rows)
             rows.append([sum(count for name, count in offered if name == profile) for profile in company.profiles])
     return np.array(rows, np.int64).reshape(len(rows), max(1, len(company.profiles)))
@@ -171,11 +189,27 @@ def _slice_table(snapshot: Snapshot, company: Company, node: Longs) -> Longs:
 def _listed(snapshot: Snapshot, pod: Longs) -> dict[str, Longs]:
     start: list[int] = [0]
     entries: list[int] = []
-    for p in sorted(snapshot.pod_devices):
+    listed = _listed_once(snapshot, pod)
+    for p in sorted(listed):
         pod[p, c.P_LISTED] = len(start) - 1
-        entries += snapshot.pod_devices[p]
+        entries += listed[p]
         start.append(len(entries))
     return {"listed_start": np.array(start, np.int64), "listed": np.array(entries or [0], np.int64)}
+
+
+def _listed_once(snapshot: Snapshot, pod: Longs) -> dict[int, tuple[int, ...]]:
+    """The devices that pods list, without those of borrowers that their lender lists too: whole ones count once."""
+    listed = dict(snapshot.pod_devices)
+    spare: dict[int, set[int]] = {}
+    whole = snapshot.pod_gpu_milli == WHOLE_GPU_MILLI
+    for p in borrowers(snapshot).tolist():
+        lender = int(snapshot.pod_lender[p])
+        if p in listed and lender in snapshot.pod_devices and whole[p] and whole[lender]:
+            left = spare.setdefault(lender, set(snapshot.pod_devices[lender]))
+            own = tuple(device for device in listed[p] if device not in left)
+            left.difference_update(listed[p])
+            listed[p], pod[p, c.P_GPUS] = own, len(own)
+    return {p: devices for p, devices in listed.items() if devices}
 
 
 def _fullest(snapshot: Snapshot) -> int:

@@ -31,8 +31,9 @@ N_DRAINABLE = 14  # 1: counted as empty once it has no work left, and in the sco
 N_WORKED = 15  # pods other than agents at the start
 N_ROOM = 16  # devices that may be touched: what the node allocates
 N_BROKEN = 17  # bit mask of devices that are no whole GPUs
-N_DEVICE_MEMORY = 18  # of each device; very large where unknown
-NODE_COLUMNS = 19
+N_DEVICE_MEMORY = 18  # of each device, of the smallest one where they differ; very large where unknown
+N_OWN = 19  # row of the table of devices' own memory, NONE without one
+NODE_COLUMNS = 20
 
 # Pod columns.
 P_CPU, P_MEMORY, P_GPUS, P_MILLI = 0, 1, 2, 3
@@ -92,7 +93,8 @@ class Arena(NamedTuple):
     company: Longs  # the lists' entries
     listed_start: Longs  # listed devices of the pods that list some
     listed: Longs
-    slices: Longs  # [slice nodes, profiles] free slices
+    slices: Longs  # [slice nodes, profiles] free slices, negative where over-committed
+    own_memory: Longs  # [nodes with such devices, devices]
     rest: Longs  # scratch: thousandths left per device
     memory: Longs  # scratch: memory left per device
     touched: Longs  # scratch: 1 where a pod lies on the device

@@ -70,28 +70,37 @@ class _Reasons:
 
     def rows(self) -> Iterator[Kept]:
         first = self.found.first.tolist()
-        columns = self.found.pod, self.found.same_as, self.found.reason, self.found.missing
-        pods, same, reasons, missing = (column.tolist() for column in columns)
+        found = self.found
+        columns = found.pod, found.same_as, found.reason, found.missing, found.own
+        pods, same, reasons, missing, own = (column.tolist() for column in columns)
         codes = self.compiled.arena.pod[:, c.P_FIXED].tolist()
         for i, n in enumerate(self.nodes.tolist()):
             blockers = [
                 Blocker(pod=self.snapshot.pod_key(p), constraint=IMMOVABLE[codes[p]]) for p in self.fixed.get(n, ())
             ]
             for f in range(first[i], first[i + 1]):
-                word = COUNTED_REASONS[reasons[f] if reasons[f] != NONE else self._commonest(same[f])]
+                word = COUNTED_REASONS[reasons[f] if reasons[f] != NONE else self._commonest(same[f], own[f])]
                 amount = missing[f] or None
                 unit = None if amount is None else UNITS[word]
                 blockers.append(Blocker(pod=self.snapshot.pod_key(pods[f]), constraint=word, missing=amount, unit=unit))
             yield Kept(
                 node=self.snapshot.node_name[n],
                 reason=blockers[0].constraint if blockers else self._unblocked(n),
-                blockers=tuple(blockers),
+                blockers=tuple(blockers) or self._arrived(n),
                 targets=self._targets(first[i]) if first[i] < first[i + 1] else {},
             )
 
-    def _commonest(self, f: int) -> int:
+    def _arrived(self, node: int) -> tuple[Blocker, ...]:
+        """Pods that the plan brought and that may not move again: they alone hold the node."""
+        pod = self.compiled.arena.pod
+        rows = np.flatnonzero((pod[:, c.P_NODE] == node) & (pod[:, c.P_MOVED] > 0)).tolist()
+        return tuple(Blocker(pod=self.snapshot.pod_key(p), constraint="receives") for p in rows)
+
+    def _commonest(self, f: int, own: int) -> int:
         """Of the reasons without an amount; a lone node has no others to ask."""
-        counts = self.found.counts[f]
+        counts = self.found.counts[f].copy()
+        if own != NONE and counts[own] > 0:
+            counts[own] -= 1
         return int(counts.argmax()) if counts.any() else COUNTED_REASONS.index("gpus")
 
     def _targets(self, f: int) -> dict[str, int] | None:

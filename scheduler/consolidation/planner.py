@@ -10,11 +10,12 @@ from scheduler.consolidation.arena import compile_arena
 from scheduler.consolidation.bound import net_upper
 from scheduler.consolidation.draft import Draft
 from scheduler.consolidation.params import ParamError, Params, Progress, Report
+from scheduler.consolidation.proof import prove
 from scheduler.consolidation.rounds import Search, switches
 from scheduler.plan.plan import Plan
 from scheduler.plan.verify import Violation, verify
 
-__all__ = ["ParamError", "Params", "Progress", "consolidate"]
+__all__ = ["ParamError", "Params", "Progress", "consolidate", "unproven"]
 
 
 def consolidate(
@@ -32,6 +33,14 @@ def consolidate(
     ``ParamError`` for a model or a node that the cluster does not have.
     """
     only_cluster(snapshot, None)
+    plan = unproven(snapshot, params, seed, progress, clock)
+    return prove(snapshot, plan, lambda lighter: unproven(lighter, params, seed, None, None))
+
+
+def unproven(
+    snapshot: Snapshot, params: Params, seed: int, progress: Report | None, clock: Callable[[], float] | None
+) -> Plan:
+    """The same plan, whose blockers nobody has put to the test (``proof``)."""
     compiled = compile_arena(snapshot, _scope(snapshot, params))
     upper = net_upper(snapshot, compiled)
     search = Search(compiled, params, seed, switches(snapshot), upper, _first(snapshot, params), progress, clock)
@@ -41,6 +50,7 @@ def consolidate(
     plan = draft.plan(chains)
     while plan.moves and not (verdict := verify(plan, snapshot)).ok:
         chains = min([chains - 1, *_blamed(plan, verdict.violations)])
+        draft.notes = [*search.notes, f"cut: refused by the judge: {verdict.violations[0].detail}"]
         plan = draft.plan(chains)
     return plan
 

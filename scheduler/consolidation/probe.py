@@ -116,9 +116,10 @@ def count_by_shelves(a: Arena, q: Question, out: Findings, p: int, row: int) -> 
     for x in range(out.counts.shape[1]):
         out.counts[row, x] += q.outside[a.pod[p, P_CLASS], x]
     for i in range(len(q.apart)):
-        reason = why_not(a, q, p, q.apart[i], False)[0]
-        if reason != NONE:
-            out.counts[row, reason] += q.alike[i]
+        if q.ineligible[a.pod[p, P_CLASS], a.node[q.apart[i], N_CLASS]] == NONE:
+            reason = why_not(a, q, p, q.apart[i], False)[0]
+            if reason != NONE:
+                out.counts[row, reason] += q.alike[i]
     for b in range(SHELVES):
         first, last = s.start[order, line, b], s.start[order, line, b + 1]
         if b < need:

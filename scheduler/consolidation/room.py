@@ -19,6 +19,7 @@ from scheduler.consolidation.columns import (
     N_GPUS,
     N_MEMORY,
     N_MILLI,
+    N_OWN,
     N_PINNED,
     N_ROOM,
     N_SLICES,
@@ -147,6 +148,8 @@ def lay_out(a: Arena, t: int, extra: int) -> int:
     devices = a.node[t, N_DEVICES]
     for device in range(devices):
         a.rest[device], a.memory[device], a.touched[device] = WHOLE_GPU_MILLI, a.node[t, N_DEVICE_MEMORY], 0
+        if a.node[t, N_OWN] != NONE:
+            a.memory[device] = a.own_memory[a.node[t, N_OWN], device]
     whole, queued, room = 0, 0, a.node[t, N_ROOM]
     arrives = extra != NONE
     p = extra if arrives else a.node[t, N_FIRST]
@@ -158,6 +161,8 @@ def lay_out(a: Arena, t: int, extra: int) -> int:
             room -= opened
         elif a.pod[p, P_GPUS] > 0 and a.pod[p, P_MILLI] == WHOLE_GPU_MILLI:
             whole += a.pod[p, P_GPUS]
+            if a.pod[p, P_DEVICE_MEMORY] > a.node[t, N_DEVICE_MEMORY]:
+                return NONE  # it may come to lie on the smallest device
         elif a.pod[p, P_GPUS] > 0:
             queued = queue_share(a, p, queued)
         p = a.node[t, N_FIRST] if arrives else a.pod[p, P_NEXT]
@@ -177,8 +182,8 @@ def devices_fit(a: Arena, p: int, t: int) -> bool:
         return True
     if a.node[t, N_MILLI] < gpus * milli:
         return False
-    if a.node[t, N_FLOATING] == 0:
-        return a.node[t, N_GPUS] >= gpus
+    if a.node[t, N_FLOATING] == 0 and milli == WHOLE_GPU_MILLI:
+        return a.node[t, N_GPUS] >= gpus and a.pod[p, P_DEVICE_MEMORY] <= a.node[t, N_DEVICE_MEMORY]
     return lay_out(a, t, p) >= 0
 
 
@@ -220,6 +225,16 @@ def near_wanted(a: Arena, p: int, t: int) -> bool:
         if not found:
             return False
     return True
+
+
+@pasted
+def over_cut(a: Arena, t: int) -> bool:
+    """Whether pods use more slices than the node has: then nobody may arrive."""
+    row, over = a.node[t, N_SLICES], False
+    if row != NONE:
+        for free in a.slices[row]:
+            over = over or free < 0
+    return over
 
 
 @pasted
@@ -266,7 +281,7 @@ def fits(a: Arena, p: int, t: int) -> bool:
     """Whether node ``t`` can take a copy of pod ``p`` beside all that stands on it now."""
     if a.node[t, N_CPU] < a.pod[p, P_CPU] or a.node[t, N_MEMORY] < a.pod[p, P_MEMORY] or a.node[t, N_SLOTS] < 1:
         return False
-    if not a.eligible[a.pod[p, P_CLASS], a.node[t, N_CLASS]] or not devices_fit(a, p, t):
+    if not a.eligible[a.pod[p, P_CLASS], a.node[t, N_CLASS]] or not devices_fit(a, p, t) or over_cut(a, t):
         return False
     return a.pod[p, P_TRAITS] == 0 or company_fits(a, p, t)
 

@@ -67,7 +67,12 @@ def fill_shelves(a: Arena) -> Shelves:
     node = np.array(nodes, np.int64)
     stock = np.stack([whole, *a.node[:, [N_CPU, N_SLOTS, N_GPUS]].T], 1)
     return Shelves(
-        row, np.array(starts, np.int64), node, a.node[node, N_CPU], stock, np.array([not binds.any()], np.int64)
+        row,
+        np.array(starts, np.int64),
+        node,
+        a.node[node, N_CPU],
+        stock,
+        np.array([not binds.any() and not (a.slices < 0).any()], np.int64),
     )
 
 

@@ -51,6 +51,7 @@ from scheduler.consolidation.room import (
     devices_fit,
     lay_out,
     near_wanted,
+    over_cut,
     share_entry,
     slices_fit,
     usable,
@@ -116,7 +117,7 @@ def unfit(a: Arena, p: int, t: int, amounts: bool) -> tuple[int, int]:
     if not devices_fit(a, p, t):
         whole = a.pod[p, P_GPUS] == 0 or a.pod[p, P_MILLI] == WHOLE_GPU_MILLI
         return (R_GPUS if whole else R_SHARE), (devices_missing(a, p, t) if amounts else 0)
-    if traits & TRAIT_SLICES and not slices_fit(a, p, t):
+    if over_cut(a, t) or (traits & TRAIT_SLICES and not slices_fit(a, p, t)):
         return R_SLICES, 0
     if a.node[t, N_CPU] < a.pod[p, P_CPU]:
         return R_CPU, a.pod[p, P_CPU] - a.node[t, N_CPU]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scheduler.consolidation.planner import Params, consolidate
+from scheduler.consolidation.planner import Params, unproven
 from scheduler.plan.plan import Kept, Plan
 from scheduler.plan.verify import verify
 from tests.builders.answers import answer
@@ -12,7 +12,7 @@ from tests.builders.worlds import World
 
 def plan_of(world: World, seed: int = 0, **params: Any) -> Plan:
     snapshot = world.snapshot()
-    plan = consolidate(snapshot, Params(**params), seed=seed)
+    plan = unproven(snapshot, Params(**params), seed, None, None)
     assert verify(plan, snapshot).violations == ()
     assert Judge(world.document()).faults(answer(plan)) == []
     return plan
