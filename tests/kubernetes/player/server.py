@@ -100,7 +100,7 @@ class Player:
             return
         exchange.skew_s = cluster.faults.skew_s
         cluster.agents.add(request.headers.get("user-agent", ""))
-        path = slash + path
+        path = (slash + path).rstrip("/")
         verb = verb_of(request, path, cluster.store)
         cluster.used[verb, path] += 1
         if cluster.token and request.headers.get("authorization") != f"Bearer {cluster.token}":
@@ -138,6 +138,7 @@ def discovery(path: str, store: Store) -> dict[str, Any] | None:
         if folder == path:
             version = resource.api_version
             verbs = ["get", "list", "watch"]
-            resources.append({"name": plural, "kind": resource.kind, "namespaced": plural != "nodes", "verbs": verbs})
+            entry = {"name": plural, "singularName": resource.kind.lower(), "kind": resource.kind, "verbs": verbs}
+            resources.append(entry | {"namespaced": plural not in ("nodes", "namespaces")})
     whole = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": resources}
     return whole if resources else None
