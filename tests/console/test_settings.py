@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.conf import settings
+
+from console.connectors.choices import Kind
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = {"SECRET_KEY": "a long random text of a real installation 0123456789"}
@@ -61,6 +64,10 @@ def test_allowed(tmp_path: Path, variables: dict[str, str], show: str, printed: 
     outcome = _start(tmp_path, show, **variables)
     assert outcome.stderr == ""
     assert outcome.stdout.strip() == printed
+
+
+def test_the_settings_know_every_kind_of_connector() -> None:
+    assert sorted(settings.KNOWN_CONNECTORS) == sorted(Kind.values)
 
 
 def test_deployment_checks_have_nothing_to_say_but_of_tls(tmp_path: Path) -> None:
