@@ -22,7 +22,7 @@ const HEALTH_TOKENS = ["c-other", "c-lp", "c-down", "c-stranded", "border"];
 /** Cell sizes worth trying, largest first: 4 px (5 on wide screens) is the least that can be pointed at. */
 function cellSizes() {
   const least = window.innerWidth >= WIDE ? 5 : 4;
-  return [12, 10, 8, 6, 5, 4].filter((size) => size >= least);
+  return [24, 20, 16, 14, 12, 11, 10, 9, 8, 7, 6, 5, 4].filter((size) => size >= least);
 }
 
 /** A label with its words, as far as they find room; null where not even the cluster does. */
