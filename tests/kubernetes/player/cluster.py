@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from tests.kubernetes.player.faults import Faults
 from tests.kubernetes.player.store import Store
 
-VERSION = {"major": "1", "minor": "37", "gitVersion": "v1.37.0-player", "platform": "linux/amd64"}
+VERSION = {
+    "major": "1", "minor": "37", "gitVersion": "v1.37.0-player", "gitCommit": "0" * 40, "gitTreeState": "clean",
+    "buildDate": "2026-11-01T00:00:00Z", "goVersion": "none", "compiler": "none", "platform": "linux/amd64",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
