@@ -59,7 +59,7 @@ def _marks(readings: list[tuple[int, datetime, datetime]], now: datetime) -> set
     """
     found: dict[tuple[int, int], int] = {}
     for slot_s, kept_s in settings.KEPT_READINGS:
-        for revision, begun_at, observed_at in readings:
+        for revision, begun_at, observed_at in readings if kept_s else []:
             if observed_at >= now - timedelta(seconds=kept_s + slot_s):
                 found.setdefault((slot_s, int(begun_at.timestamp()) // slot_s), revision)
     return set(found.values())

@@ -161,3 +161,11 @@ def test_comparisons_are_forgotten_after_an_hour() -> None:
         Comparison.objects.create(key=key, asked_at=now - timedelta(seconds=age))
     services.sweep()
     assert [row.key for row in Comparison.objects.all()] == ["new"]
+
+
+@pytest.mark.usefixtures("_clock")
+def test_nothing_is_kept_by_the_clock_where_that_is_turned_off(settings: Any) -> None:
+    settings.KEPT_READINGS = ((600, 0), (3600, 0))
+    found = _readings(6)
+    _at(found, 5.5, 1.5, 0.4, 0.3, 0.2, 0.1)
+    assert _left(found) == [4, 5]
