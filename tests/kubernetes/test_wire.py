@@ -39,14 +39,14 @@ def test_tls_with_certificates_of_both_sides(modern: bool, tmp_path: Path) -> No
     assert not [file for file in tmp_path.iterdir() if file.read_bytes().count(key)]
 
 
-def _server_side(authority: Authority, folder: Path) -> ssl.SSLContext:
+def _server_side(authority: Authority, folder: Path, asks: ssl.VerifyMode = ssl.CERT_REQUIRED) -> ssl.SSLContext:
     certificate, key = authority.issue("server", "127.0.0.1")
     pair, trusted = folder / "server.pem", folder / "authority.pem"
     pair.write_bytes(certificate + key)
     trusted.write_bytes(authority.pem)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(trusted))
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_mode = asks
     context.load_cert_chain(pair)
     return context
 
@@ -70,6 +70,30 @@ def test_token_that_expires_and_is_given_again() -> None:
         player.apply(lambda: setattr(cluster, "token", "secret"))
         player.apply(lambda: cluster.store.put(worlds.PODS, worlds.pod("late", on="n0")))
         until(lambda: agreed(feed, player), "let in again")
+
+
+def test_account_of_a_pod_whose_token_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority, cluster = Authority(), worlds.cluster(token="first")
+    token, trusted = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("first")
+    trusted.write_bytes(authority.pem)
+    monkeypatch.setattr(access, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(access, "SERVICE_CERT_FILENAME", str(trusted))
+    monkeypatch.setattr(access, "RENEW_S", 0.0)
+    with Player({"one": cluster}, _server_side(authority, tmp_path, ssl.CERT_NONE)) as player:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", f"{player.port}/c/one")
+        api = Api(access.in_cluster(), CALM)
+        assert api.page(PODS, List(1))
+        cluster.token = "second"
+        token.write_text("second")
+        with pytest.raises(Trouble, match="Unauthorized"):
+            api.page(PODS, List(1))
+        api.renew()
+        assert api.page(PODS, List(1))
+        token.unlink()
+        api.renew()  # nothing new to be had: it goes on with what it has
+        assert api.page(PODS, List(1))
 
 
 def test_redirects_are_not_followed() -> None:

@@ -73,7 +73,7 @@ class WatchProcess:
     def kill(self) -> None:
         """kill -9: nothing is cleaned up."""
         self.process.kill()
-        self.process.wait()
+        self.process.communicate()
 
     def end(self) -> tuple[int, str]:
         """SIGTERM; its exit code and everything that it wrote."""

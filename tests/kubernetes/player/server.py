@@ -103,7 +103,8 @@ class Player:
         path = (slash + path).rstrip("/")
         verb = verb_of(request, path, cluster.store)
         cluster.used[verb, path] += 1
-        if cluster.token and request.headers.get("authorization") != f"Bearer {cluster.token}":
+        scheme, _, shown = request.headers.get("authorization", "").partition(" ")
+        if cluster.token and (scheme.lower(), shown) != ("bearer", cluster.token):
             await exchange.answer(401, status(401, "Unauthorized", "Unauthorized"))
         elif request.method != "GET":
             await exchange.answer(405, status(405, "MethodNotAllowed", "the player only reads"))
