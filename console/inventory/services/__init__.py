@@ -7,6 +7,7 @@ from console.inventory.services.clusters import (
     add_cluster,
     change_cluster,
     cluster_role,
+    reseal_credentials,
     try_cluster,
     try_source,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "receive_files",
     "refuse_upload",
     "remove_source",
+    "reseal_credentials",
     "retry_source",
     "revision_of",
     "snapshot_of",

@@ -28,6 +28,7 @@ __all__ = [
     "cluster_role",
     "follow_anew",
     "forget_cluster",
+    "reseal_credentials",
     "try_cluster",
     "try_source",
 ]
@@ -153,6 +154,11 @@ def forget_cluster(config: dict[str, Any]) -> None:
     """The source is gone: so are its credentials."""
     if config.get("credential"):
         credentials.forget(config["credential"])
+
+
+def reseal_credentials() -> int:
+    """Seals all credentials with the first key; returns how many had another one.  Raises ``ConnectorError``."""
+    return credentials.reseal()
 
 
 def _way(asked: Asked) -> tuple[Access, dict[str, str]]:
