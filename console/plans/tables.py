@@ -29,6 +29,7 @@ MOVE_HEAD = (
     "how", "lost_gpu_seconds", "state", "detail", "started", "ended",
 )  # fmt: skip
 KEPT_HEAD = ("node", "reason", "blocker", "constraint", "missing", "unit")
+YES_OR_NO = frozenset({"cordoned", "ready", "locked", "terminating", "standby"})  # fields of 0 and 1
 _INDENT, _MIDDLE, _HEIGHT = 13, 14, 27
 
 
@@ -130,7 +131,7 @@ def _mark(plan: Plan, step: Step, changed: dict[int, dict[str, Any]]) -> Mark:
         return Mark(state, StepState(step.state).label, step.detail)
     change = changed.get(step.index)
     if change is not None:
-        return Mark("stale", _difference(change), change["object"])
+        return Mark("stale", _difference(change), "" if change["object"] == step.pod else change["object"])
     missing = next((before for before in step.after if before in changed), None)
     if missing is not None:
         return Mark("stale", f"needs {missing + 1}")
@@ -141,10 +142,17 @@ def _mark(plan: Plan, step: Step, changed: dict[int, dict[str, Any]]) -> Mark:
 
 def _difference(change: dict[str, Any]) -> str:
     """The field, and what it was and is; a fault that is no field's change has only what it is."""
-    now = "gone" if change["now"] is None else str(change["now"])
-    if change["was"] is None:
+    was, now = said(change)
+    if not was:
         return f"{change['field']}: {now}" if len(now) < 20 else str(change["field"])
-    return f"{change['field']} {change['was']} → {now}"
+    return f"{change['field']} {was} → {now}"
+
+
+def said(change: dict[str, Any]) -> tuple[str, str]:
+    """What a field was and is, in words; "" for what it was where only the fault is known."""
+    words = {0: "no", 1: "yes"} if change["field"] in YES_OR_NO else {}
+    was, now = (words.get(change[word], change[word]) for word in ("was", "now"))
+    return "" if was is None else str(was), "gone" if now is None else str(now)
 
 
 def move_cells(step: Step) -> tuple[object, ...]:

@@ -73,16 +73,22 @@ class ReasonRow:
     reason: str
     label: str
     nodes: int
-    short: dict[str, Any] | None  # of headline.short; None where the plan was made without it
+    short: dict[str, Any] | None  # of headline.short, {} where no pod holds the node; None: not known
 
 
 def kept_by_reason(viewer: Any, plan: Plan) -> list[ReasonRow]:
     """Most nodes first."""
-    short = plan.headline.get("short", {})
+    short = plan.headline.get("short")
     counted = kept_nodes(viewer, plan.pk).order_by().values("reason").annotate(nodes=Count("id"))
     rows = counted.order_by("-nodes", "reason")
     return [
-        ReasonRow(row["reason"], reason_of(row["reason"]).label, row["nodes"], short.get(row["reason"])) for row in rows
+        ReasonRow(
+            row["reason"],
+            reason_of(row["reason"]).label,
+            row["nodes"],
+            None if short is None else short.get(row["reason"], {}),
+        )
+        for row in rows
     ]
 
 

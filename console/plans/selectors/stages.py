@@ -10,6 +10,7 @@ from console.plans.choices import State, StepState
 from console.plans.models import Plan
 from console.plans.selectors.checks import (
     REST_NEXT_STEP,
+    STALE_NEXT_STEP,
     Check,
     approval_checks,
     rest_holds,
@@ -35,7 +36,7 @@ class Box:
     """What can be done by whom now.  An action that cannot be used is not offered, and ``why`` says so."""
 
     title: str
-    checks: list[Check]  # that of the state only where it fails: the pill beside the title says the rest
+    checks: list[Check]  # without that of the state: the pill beside the title says it
     actions: frozenset[str]
     why: list[str] = field(default_factory=list)
     next_steps: list[str] = field(default_factory=list)
@@ -116,7 +117,7 @@ def box(user: Any, plan: Plan) -> Box:
     """Everything the approval box says to this person."""
     state = State(plan.state)
     found = _box(user, plan, state)
-    return replace(found, checks=[check for check in found.checks if check.code != "state" or not check.holds])
+    return replace(found, checks=[check for check in found.checks if check.code != "state"])
 
 
 def _box(user: Any, plan: Plan, state: State) -> Box:
@@ -216,7 +217,8 @@ def _ended(user: Any, plan: Plan) -> Box:
         if plan.reason
         else []
     )
-    return Box(title, checks, frozenset(actions), why)
+    next_steps = [STALE_NEXT_STEP] if "drop" in actions else []
+    return Box(title, checks, frozenset(actions), why, next_steps)
 
 
 def _may_cancel(user: Any, plan: Plan) -> bool:

@@ -6,7 +6,8 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console.ui.figures import number, plural, whole_gpus
+from console.plans.tables import said
+from console.ui.figures import DASH, number, plural, whole_gpus
 
 register = template.Library()
 SECONDS_PER_HOUR = 3600
@@ -25,13 +26,21 @@ def gpu_hours(seconds: float | None) -> str:
 
 
 @register.filter
+def said_words(change: dict[str, Any]) -> tuple[str, str]:
+    """(was, now) of a change, for people."""
+    return said(change)
+
+
+@register.filter
 def short_words(short: dict[str, Any] | None) -> str:
     """What the nodes of a reason are short of, or else what the pods ask for that hold them."""
     if short is None:
         return "no data"
+    if not short:
+        return DASH  # no pod holds these nodes
     missing = short["missing"]
     if missing is None:
-        return f"holds {whole_gpus(short['gpu_milli'])} GPUs in {plural(short['pods'], 'pod')}"
+        return f"holds {whole_gpus(short['gpu_milli'])} GPUs"
     match short["unit"]:
         case "gpus":
             return f"{plural(missing, 'GPU')} short"

@@ -1,7 +1,7 @@
 // Before over after in one heat map, so that neither scale nor zoom can differ.  One byte a node and column.
 import { draw, layout, plotly, token } from "./charts.js";
-import { belowOr, field, groupAt, heat, markers, texts, walk, wordsOf } from "./heat.js";
-import { place } from "./lanes.js";
+import { belowOr, field, groupAt, heat, markers, texts, walk, widthOf, wordsOf } from "./heat.js";
+import { heightOf, LANE_ROWS, place } from "./lanes.js";
 import { ask, Newest } from "./newest.js";
 import { walkRadios } from "./theme.js";
 import { NO_DATA } from "./wire.js";
@@ -11,11 +11,12 @@ const EMPTIED = 1;
 const RECEIVES = 2;
 const GIVES = 4;
 const FEW_NODES = 1500;
-const BIG_CELL = 12;
 const SMALL_CELL = 4;
+const CELLS = [16, 14, 12]; // of few nodes
+const ROWS = [4, 6, 8, LANE_ROWS];
 const SIDE = 54;
-const HEAD_PX = 20;
-const LABEL_PX = 8;
+const LINE_PX = 14; // a line of words above the cells
+const LABEL_PX = 8; // from the cells to the middle of the lowest line
 const LABEL_MORE_PX = 4; // the gap behind a group is free
 const MEASURES = {
   free: "Free GPUs of the node, fixed scale, none",
@@ -48,6 +49,12 @@ export function shown(measure, value, mark) {
   return belowOr(value, NO_DATA);
 }
 
+/** The ASW's name and how many nodes it has, as much of it as `room` pixels hold. */
+export function aswWords({ asw, count }, room) {
+  const offered = asw === null ? [`no ASW · ${count}`, "no ASW"] : [`ASW ${asw} · ${count}`, `${asw} · ${count}`, asw];
+  return offered.find((text) => widthOf(text) <= room) ?? "";
+}
+
 class PlanMap {
   constructor(root) {
     this.root = root;
@@ -72,6 +79,10 @@ class PlanMap {
     this.map = read(bytes.body);
     this.names = shape.body.names;
     this.groups = groupsOf(shape.body);
+    this.few = this.map.nodes <= FEW_NODES;
+    const models = new Set(this.groups.map((group) => group.model)).size;
+    const asws = this.few && this.groups.some((group) => group.asw !== null);
+    this.lines = { asws, models: !asws || models > 1 };
     this.plot = document.createElement("div");
     this.root.replaceChildren(this.plot);
     await this.paint();
@@ -97,20 +108,30 @@ class PlanMap {
   }
 
   resized() {
-    if (this.width && this.width !== this.columns()) this.paint();
+    if (this.width && this.width !== this.columns(this.cell)) this.paint();
   }
 
-  cell() {
-    return this.map.nodes <= FEW_NODES ? BIG_CELL : SMALL_CELL;
+  columns(cell) {
+    return Math.max(12, Math.floor((this.root.clientWidth - 24 - SIDE) / cell));
   }
 
-  columns() {
-    return Math.max(12, Math.floor((this.root.clientWidth - 24 - SIDE) / this.cell()));
+  headRows(cell) {
+    return Math.ceil((6 + LINE_PX * (this.lines.asws + this.lines.models)) / cell);
+  }
+
+  /** Few nodes lie in one lane across the card, in the largest cells and the fewest rows that allow it. */
+  shape() {
+    if (!this.few) return [SMALL_CELL, LANE_ROWS];
+    const tried = CELLS.flatMap((cell) => ROWS.map((rows) => [cell, rows]));
+    const lanes = (cell, rows) => heightOf(this.groups, this.columns(cell), this.headRows(cell), rows) / (this.headRows(cell) + rows + 1);
+    return tried.find(([cell, rows]) => lanes(cell, rows) === 1) ?? [CELLS.at(-1), LANE_ROWS];
   }
 
   async paint() {
-    this.width = this.columns();
-    this.field = place(this.groups, this.map.nodes, this.width, Math.ceil(HEAD_PX / this.cell()));
+    const [cell, laneRows] = this.shape();
+    this.cell = cell;
+    this.width = this.columns(cell);
+    this.field = place(this.groups, this.map.nodes, this.width, this.headRows(cell), laneRows);
     const { width, height, order, xs, ys } = this.field;
     this.rows = 2 * height;
     const z = new Float32Array(width * this.rows).fill(NaN);
@@ -125,15 +146,15 @@ class PlanMap {
       }
     }
     this.z = z;
-    this.plot.style.height = `${this.rows * this.cell()}px`;
+    this.plot.style.height = `${this.rows * this.cell}px`;
     await draw(this.plot, () => this.figure());
     this.root.dataset.ready = "true";
   }
 
   figure() {
     const { width, height } = this.field;
-    const big = this.cell() === BIG_CELL;
-    const ring = { symbol: "square-open", size: Math.max(4, this.cell() * 0.7), color: token("accent"), line: { width: big ? 2 : 1.2 } };
+    const big = this.few;
+    const ring = { symbol: "square-open", size: Math.max(4, this.cell * 0.7), color: token("accent"), line: { width: big ? 2 : 1.2 } };
     return {
       data: [heat(this.z, width, big ? { xgap: 1, ygap: 1 } : {}), markers(this.emptied, ring), this.labels(0), this.labels(height), ...this.mark()],
       layout: layout({
@@ -150,10 +171,28 @@ class PlanMap {
   }
 
   labels(down) {
-    const { labels } = this.field;
-    const y = (label) => label.top - 0.5 - LABEL_PX / this.cell() + down;
-    const words = (label) => wordsOf(label, label.columns * this.cell() + LABEL_MORE_PX);
-    return texts(labels.map((label) => label.x - 0.5), labels.map(y), labels.map(words), { color: token("muted") });
+    const spots = [...this.modelLabels(), ...this.aswLabels()].filter(({ text }) => text);
+    const above = ({ top, line }) => top - 0.5 - (LABEL_PX + line * LINE_PX) / this.cell + down;
+    return texts(spots.map(({ x }) => x - 0.5), spots.map(above), spots.map(({ text }) => text), { color: token("muted") });
+  }
+
+  modelLabels() {
+    if (!this.lines.models) return [];
+    const line = Number(this.lines.asws);
+    return this.field.labels.map((label) => {
+      return { x: label.x, top: label.top, line, text: wordsOf(label, label.columns * this.cell + LABEL_MORE_PX) };
+    });
+  }
+
+  aswLabels() {
+    if (!this.lines.asws) return [];
+    const { xs, ys, width, pitch } = this.field;
+    const rows = pitch - this.headRows(this.cell) - 1;
+    return this.groups.map((group) => {
+      const [x, top] = [xs[group.first], ys[group.first]];
+      const columns = Math.min(Math.ceil(group.count / rows), width - x);
+      return { x, top, line: 0, text: aswWords(group, columns * this.cell + LABEL_MORE_PX) };
+    });
   }
 
   /** The node under pointer or cursor, marked in both maps. */
@@ -162,7 +201,7 @@ class PlanMap {
     const { xs, ys, height } = this.field;
     const spots = { x: [xs[this.cursor], xs[this.cursor]], y: [ys[this.cursor], ys[this.cursor] + height] };
     const ring = (size, color) => markers(spots, { symbol: "square-open", size, color, line: { width: 1.5 } });
-    return [ring(this.cell() + 3, "#000000"), ring(this.cell(), "#ffffff")];
+    return [ring(this.cell + 3, "#000000"), ring(this.cell, "#ffffff")];
   }
 
   point(event) {
