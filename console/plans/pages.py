@@ -44,6 +44,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "waves": waves,
         "stages": selectors.stages(plan, waves),
         "box": box,
+        "failing": sum(not check.holds for check in box.checks),
         "lock": selectors.lock_of(request.user, plan_id),
         "seconds_left": _seconds_left(plan),
         "reasons": selectors.kept_by_reason(request.user, plan),

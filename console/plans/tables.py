@@ -127,8 +127,7 @@ def _glyph(step: Step, above: Step | None) -> Glyph:
 
 def _mark(plan: Plan, step: Step, changed: dict[int, dict[str, Any]]) -> Mark:
     if step.state != StepState.WAITING:
-        state = {StepState.ISSUED: "running", StepState.DROPPED: "skipped"}.get(StepState(step.state), step.state)
-        return Mark(state, StepState(step.state).label, step.detail)
+        return Mark(step.state, StepState(step.state).label, step.detail)
     change = changed.get(step.index)
     if change is not None:
         return Mark("stale", _difference(change), "" if change["object"] == step.pod else change["object"])
@@ -136,7 +135,7 @@ def _mark(plan: Plan, step: Step, changed: dict[int, dict[str, Any]]) -> Mark:
     if missing is not None:
         return Mark("stale", f"needs {missing + 1}")
     if plan.is_running or plan.state == State.APPROVED:
-        return Mark("pending", StepState.WAITING.label)
+        return Mark("waiting", StepState.WAITING.label)
     return Mark("locked", "stops first", "restart") if step.mode == "restart" else Mark("holds", "holds")
 
 

@@ -189,7 +189,8 @@ def _leave_out(plan: Plan, checks: list[Check], why: list[str]) -> Box:
     if left == 0:
         return Box("Run", checks, frozenset({"abort"}), [*why, "No chain is left without them."], [REST_NEXT_STEP])
     words = (
-        f"Leave out {plural(out, 'move')}, all of the chains that changed, and have the other {left:,} checked again. "
+        f"Leave out {plural(out, 'move')}, all that is left of chains that changed or lost a move, and have the other "
+        f"{left:,} checked again. "
         f"The approval of digest {plan.approved_digest[:8]} covers them: they are a part of what was signed, and "
         "nothing is added. Then resume."
     )

@@ -21,6 +21,7 @@ from console.ui.figures import plural
 
 STOPPED = (State.PAUSED, State.HALTED)
 WHY = "left out: what its chain rests on has changed"
+LOST = "a move of its chain failed, so the node would not become empty"
 _CHANGES_KEPT = 20  # of the list in the audit log
 
 
@@ -41,11 +42,12 @@ def leave_out_changed(user: Any, plan_id: int, reason: str, digest: str = "") ->
     if left == 0:
         remember(plan, now, found)
         raise Conflict("No chain is left without what changed.", changes=found, next_step=selectors.REST_NEXT_STEP)
-    words = f"{plural(len(out), 'move')} left out, because what they rest on has changed; the other {left:,} hold"
+    words = f"{plural(len(out), 'move')} left out of chains that changed or lost a move; the other {left:,} hold"
     with transaction.atomic():
         rows = Plan.objects.filter(pk=plan_id, state__in=STOPPED, digest=plan.digest)
         if rows.update(changes=[], reason=words, checked_revision=now.revision, checked_at=timezone.now()) != 1:
             raise Conflict(why_not(plan_id, State.EXECUTING))
+        drop(plan, selectors.broken_steps(plan), LOST)
         drop(plan, out, WHY)
         audit.record(
             actor=user,

@@ -51,7 +51,8 @@ export function shown(measure, value, mark) {
 
 /** The ASW's name and how many nodes it has, as much of it as `room` pixels hold. */
 export function aswWords({ asw, count }, room) {
-  const offered = asw === null ? [`no ASW · ${count}`, "no ASW"] : [`ASW ${asw} · ${count}`, `${asw} · ${count}`, asw];
+  const named = asw === null ? ["no ASW"] : /asw/i.test(asw) ? [asw] : [`ASW ${asw}`, asw];
+  const offered = [...named.map((name) => `${name} · ${count}`), ...named];
   return offered.find((text) => widthOf(text) <= room) ?? "";
 }
 

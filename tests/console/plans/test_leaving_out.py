@@ -173,3 +173,18 @@ def test_a_change_that_went_away_again_is_forgotten() -> None:
     services.sweep()
     assert Plan.objects.get(pk=plan.pk).changes == []
     assert services.resume_plan(operator(), plan.pk).state == State.EXECUTING
+
+
+def test_what_failed_and_what_changed_are_told_apart() -> None:
+    moves = (move("a", "n1", "m1", 0), move("b", "n2", "m2", 0), move("c", "n3", "m3", 1))
+    made = world().nodes("n1", "m1", "n2", "m2", "n3", "m3", "n4", "m4").pod("a", "n1", 2).pod("b", "n2", 2)
+    for place in ("m1", "m2", "m3", "m4"):
+        made = made.pod(f"z{place}", place, 2, locked=True)
+    one = scene(made.pod("c", "n3", 2).pod("d", "n4", 2))
+    plan = started(one.plan(*moves, move("d", "n4", "m4", 2)))
+    services.pause_plan(operator(), plan.pk, "lunch")
+    plan.steps.filter(index=0).update(state=StepState.FAILED)
+    one.happen(pod_set("c", locked=True))
+    services.leave_out_changed(operator(), plan.pk, "locked")
+    said = list(plan.steps.order_by("index").values_list("state", "detail"))
+    assert said[1:] == [("dropped", dropping.LOST), ("dropped", dropping.WHY), ("waiting", "")]
