@@ -128,6 +128,7 @@ class Reflector:
                 return self._paged(given, now)
             case Opened():
                 self._opened_at = self.fresh_at = now
+                self.reason = self.reason if self._doubted else ""
                 return []
             case Changed():
                 return self._changed(given, now)
