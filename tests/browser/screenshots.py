@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.chromium import launch
 from tests.browser.stack import Stack, running
-from tests.browser.steps import WAIT_MS, ask, proposed
+from tests.browser.steps import WAIT_MS, ask, proposed, this_moment
 
 NODES = int(os.environ.get("SLACKLINE_SCREENSHOT_NODES", "2000"))
 WIDTHS = {1440: 1000, 390: 844}
@@ -63,6 +63,10 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
         page.reload()
     page.goto(f"{stack.url}/fleet/nodes/?source=hall-2&sort=-pods")
     node = str(page.locator("tbody a").first.get_attribute("href"))
+    page.goto(node)
+    page.goto(str(page.locator("#node a[href*='/fleet/pod']").first.get_attribute("href")))
+    workload = str(page.locator("dl a[href*='/fleet/workload']").first.get_attribute("href"))
+    since = _changed(stack, page)
     page.context.close()
     return [
         Shot("fleet", "operator", "/", "#fleet-map[data-ready=true]", "#fleet-grid"),
@@ -70,9 +74,20 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
         Shot("plan-stale", "operator", stale, "[data-planmap][data-ready=true]"),
         Shot("new-plan", "operator", "/consolidation/new/"),
         Shot("node", "operator", node),
+        Shot("since", "operator", since, "#since-map[data-ready=true]", "#since-causes"),
+        Shot("workload", "operator", workload),
         Shot("audit", "operator", "/audit/"),
         Shot("login", "", "/login/"),
     ]
+
+
+def _changed(stack: Stack, page: Page) -> str:
+    """The address of what changed while a switch fell silent and a pool was closed."""
+    address = f"/fleet/since/?from={this_moment(page)}&to=now"
+    for verb in ("dark", "close"):
+        stack.meddle(verb, "demo")
+    stack.meddle("strand", "demo", "6")
+    return address
 
 
 def _page(browser: Browser, stack: Stack, width: int, theme: str, who: str) -> Page:

@@ -1,6 +1,7 @@
 """What people do on the pages of plans, in the words of the pages."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import Page, expect
 
@@ -30,6 +31,13 @@ def state_is(page: Page, *labels: str, timeout: int = WAIT_MS) -> None:
     expect(page.locator("#plan-head .sl-pill").first).to_contain_text(re.compile("|".join(labels)), timeout=timeout)
 
 
+def this_moment(page: Page) -> str:
+    """The instant as addresses write it, waited for: they count in whole seconds."""
+    now = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
+    page.wait_for_timeout(1100)
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def figure(page: Page, label: str) -> str:
     """The number of a headline tile."""
     tile = page.locator("#plan-tiles .sl-tile", has_text=label).first
@@ -41,3 +49,15 @@ def figure(page: Page, label: str) -> str:
 def act(page: Page, action: str, reason: str) -> None:
     page.fill("#box-reason", reason)
     page.click(f"#plan-side button:has-text('{action}')")
+
+
+def add_cluster(page: Page, name: str, kubeconfig: str) -> str:
+    """Adds a Kubernetes cluster through the form; returns the address of its page once it is live."""
+    page.goto("/sources/add")
+    page.fill("#id_name", name)
+    page.fill("#id_pasted", kubeconfig)
+    page.fill("#id_period_s", "2")
+    page.click("button:has-text('Add cluster')")
+    page.wait_for_url(re.compile(r"/sources/\d+/$"))
+    expect(page.locator("#state .sl-tile__value").first).to_have_text("Live", timeout=FINAL_MS)
+    return page.url

@@ -6,7 +6,7 @@ only read it.
 """
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -23,23 +23,30 @@ ASK_AGAIN_S = 60  # a worker that has not answered by then will not
 
 
 def ask_for_comparisons(pairs: Iterable[tuple[str, str]]) -> None:
-    """Has a worker compare those pairs of snapshots (then, now) that nobody has compared or is comparing."""
+    """Has a worker compare those pairs of snapshots (then, now) that nobody has compared or is comparing.
+
+    Pages ask each time that they are looked at; where nothing is missing this writes nothing.
+    """
     wanted = {comparison_key(*pair): pair for pair in pairs}
     now = timezone.now()
-    known = dict(Comparison.objects.filter(pk__in=wanted).values_list("pk", "asked_at"))
-    with transaction.atomic():
-        missing = [
-            Comparison(pk=key, then_digest=then, now_digest=later, asked_at=now)
-            for key, (then, later) in wanted.items()
-            if key not in known
-        ]
-        Comparison.objects.bulk_create(missing, ignore_conflicts=True)
-        late = Comparison.objects.filter(pk__in=known, ledger=None, failure="")
-        late = late.filter(asked_at__lt=now - timedelta(seconds=ASK_AGAIN_S))
-        silent = list(late.values_list("pk", flat=True))
-        Comparison.objects.filter(pk__in=silent).update(asked_at=now)
-        for key in [*(row.key for row in missing), *silent]:
-            enqueue("inventory.compare", key=key)
+    known = set(Comparison.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+    open_ones = Comparison.objects.filter(pk__in=wanted, ledger=None, failure="")
+    silent = list(open_ones.filter(asked_at__lt=now - timedelta(seconds=ASK_AGAIN_S)).values_list("pk", flat=True))
+    missing = [
+        Comparison(pk=key, then_digest=then, now_digest=later, asked_at=now)
+        for key, (then, later) in wanted.items()
+        if key not in known
+    ]
+    if missing or silent:
+        _ask(missing, silent, now)
+
+
+@transaction.atomic
+def _ask(missing: list[Comparison], silent: list[str], now: datetime) -> None:
+    Comparison.objects.bulk_create(missing, ignore_conflicts=True)
+    Comparison.objects.filter(pk__in=silent).update(asked_at=now)
+    for key in [*(row.key for row in missing), *silent]:
+        enqueue("inventory.compare", key=key)
 
 
 def snapshots_to_compare(key: str) -> tuple[Snapshot, Snapshot] | None:

@@ -147,6 +147,17 @@ def test_what_was_never_compared_is_pending_and_asked_for_once(django_capture_on
     assert api(query).status_code == 200
 
 
+def test_looking_at_what_is_compared_writes_nothing() -> None:
+    began = an_hour_apart(hall(1), hall(2, ready=False))
+    address = reverse("inventory:since") + f"?from={stamp(began)}"
+    ask(f"?from={stamp(began)}")
+    client = Client()
+    client.force_login(viewer())
+    with CaptureQueriesContext(connection) as asked:
+        client.get(address)
+    assert [query["sql"] for query in asked if not query["sql"].startswith("SELECT")] == []
+
+
 def test_each_source_takes_its_reading_nearest_before_the_instant() -> None:
     start = timezone.now().replace(microsecond=0) - HOUR
     rows = [made(observed(hall(n)), start + timedelta(minutes=minutes)) for n, minutes in enumerate((-20, -5, 5, 50))]

@@ -21,7 +21,7 @@ SECRETS = ("secret-merger", "t2ns", '"t2"', ">t2<", "hush", "n2")
 @pytest.fixture(autouse=True)
 def _fleet() -> None:
     built = world().asw("asw-1").nodes("n1", "n2")
-    built.pod("mine", "n1", 2, namespace="t1ns", tenant="t1")
+    built.pod("mine", "n1", 2, namespace="t1ns", tenant="t1", workload="team-job")
     built.pod("secret-merger", "n1", 4, namespace="t2ns", tenant="t2", lock_reason="hush", locked=True)
     observed(built.pod("other", "n2", 8, namespace="t2ns", tenant="t2"))
 
@@ -49,6 +49,8 @@ PAGES = [
     ("inventory:node", ["default", "n1"], ""),
     ("inventory:node-why", ["default", "n1"], ""),
     ("inventory:pod", ["default", "t1ns/mine"], ""),
+    ("inventory:since", [], "?from=2026-01-01T00:00:00Z"),
+    ("inventory:workload", ["default", "t1ns/team-job"], ""),
     ("overview:fleet", [], ""),
 ]
 
