@@ -137,7 +137,9 @@ def _test(request: HttpRequest, form: ClusterForm, found: Any) -> HttpResponse:
             probe = services.try_cluster(request.user, asked, found)
         except services.ClusterError as error:
             refusal = error
-    return _outcome(request, form, found, probe=probe, refusal=refusal, status=400 if probe is None else 200)
+    # Which context is meant is a question, and no mistake of anybody.
+    answered = probe is not None or (refusal is not None and bool(refusal.choices))
+    return _outcome(request, form, found, probe=probe, refusal=refusal, status=200 if answered else 400)
 
 
 def _outcome(request: HttpRequest, form: ClusterForm, found: Any, *, status: int, **words: Any) -> HttpResponse:
