@@ -78,6 +78,11 @@ class NodeCard:
     period_s: int
     revision: int
 
+    @property
+    def tells_devices(self) -> bool:
+        """Something is known of one of them at least; else a table of them would be dashes."""
+        return any(device.listed or device.holders for device in self.devices)
+
 
 def node_rows(viewer: Any, filters: Filters, *, sort: str = "name", cursor: str = "", size: int = 50) -> Page[NodeRow]:
     """A page of nodes; ``sort`` is one of SORTS, with "-" in front for descending.  Raises ``BadCursorError``."""

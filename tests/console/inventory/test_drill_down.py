@@ -57,6 +57,13 @@ def test_where_several_pods_list_nothing_it_is_not_known_which() -> None:
     assert "not known which" in page(reverse("inventory:pod", args=["default", "jobs/b"]))
 
 
+def test_where_nothing_is_known_of_any_device_the_page_says_so_in_a_line() -> None:
+    assert held(world().node("n1", 4).pod("b", "n1", 1).pod("c", "n1", 1))[0] == {0: [], 1: [], 2: [], 3: []}
+    words = page(reverse("inventory:node", args=["default", "n1"]))
+    assert "The source lists no devices of this node." in words and "not known which" not in words
+    assert 'id="unplaced"' in words and "/fleet/pods/default/jobs/c" in words
+
+
 def test_the_last_pod_holds_all_that_is_left() -> None:
     built = world().node("n1", 4).pod("a", "n1", 2, devices=[0, 3]).pod("b", "n1", 2)
     assert held(built) == ({0: ["a"], 1: ["b"], 2: ["b"], 3: ["a"]}, [], [])
