@@ -152,10 +152,10 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
         "timeout": 30,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000;",
     }
-    _database["CONN_MAX_AGE"] = None
-else:
-    _database["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", default=60)
-    _database["CONN_HEALTH_CHECKS"] = True
+elif (_kept := env.int("DATABASE_POOL", default=0)) > 0:
+    _database["OPTIONS"] = {**_database.get("OPTIONS", {}), "pool": {"min_size": 1, "max_size": _kept}}
+# Under ASGI every request has a thread of its own: a connection kept for its thread would serve nobody else and pile up.
+_database["CONN_MAX_AGE"] = 0
 
 # --- wires ----------------------------------------------------------------------------------------------------------
 REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")

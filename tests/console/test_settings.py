@@ -56,6 +56,12 @@ ALLOWED = [
         "settings.DATABASES['default']['ENGINE']",
         "django.db.backends.postgresql",
     ),
+    (
+        {**GOOD, "DATABASE_URL": "postgres://a@h/d", "DATABASE_POOL": "8"},
+        "settings.DATABASES['default']['OPTIONS']['pool']",
+        "{'min_size': 1, 'max_size': 8}",
+    ),
+    ({**GOOD}, "settings.DATABASES['default']['CONN_MAX_AGE']", "0"),
 ]
 
 
