@@ -92,6 +92,7 @@ CASES: dict[str, tuple[list[Row], Row, Row]] = {
         pod("q", labels={"app": "b"}, spec=apart(ZONE)),
     ),
     "a pod comes under a budget": ([budget(APP), pod("q")], WEB, pod("p", labels={"app": "b"})),
+    "a pod goes while it is under a budget": ([budget(APP), pod("q")], pod("p", labels={"app": "b"}), WEB),
     "a pod selects nodes": (
         [node("n1", labels={"disk": "ssd"}), node("n2")],
         pod("p", spec=on_disk("Exists")),
@@ -102,7 +103,11 @@ CASES: dict[str, tuple[list[Row], Row, Row]] = {
         node("n1", labels={"disk": "ssd"}),
         node("n1"),
     ),
-    "a claim gets a volume": ([node("n1"), volume("z"), pod("p", spec=MOUNTS)], claim("ReadWriteMany"), claim("ReadWriteOnce")),
+    "a claim gets a volume": (
+        [node("n1"), volume("z"), pod("p", spec=MOUNTS)],
+        claim("ReadWriteMany"),
+        claim("ReadWriteOnce"),
+    ),
     "a volume gets a zone": ([node("n1"), claim("ReadWriteMany"), pod("p", spec=MOUNTS)], volume("a"), volume("b")),
     "devices are listed": (
         [node("n1", None), device_claim("gpu-1"), pod("p", spec=CLAIMS)],
@@ -144,7 +149,7 @@ def test_records_follow_what_comes_changes_and_goes(name: str) -> None:
     there, comes, changes = CASES[name]
     reader = fresh(*there)
     before = now(reader)
-    steps = [now(fresh(*there, comes)), now(fresh(*there, changes)), now(fresh(*there))]
+    steps = [now(fresh(*reversed([*there, *more]))) for more in ([comes], [changes], [])]
     assert len({str(step.document) + str(step.unheld) for step in steps}) == 3, "the case shows nothing"
     kind, found = decoded(comes)
     reader.put(kind, found)
