@@ -16,7 +16,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.chromium import launch
 from tests.browser.stack import Stack, running
-from tests.browser.steps import WAIT_MS, ask, proposed, this_moment
+from tests.browser.steps import WAIT_MS, add_cluster, ask, proposed, this_moment
+from tests.kubernetes import worlds
+from tests.kubernetes.player.cluster import Cluster
+from tests.kubernetes.player.on_port import PlayerOnPort, kubeconfig
 
 NODES = int(os.environ.get("SLACKLINE_SCREENSHOT_NODES", "2000"))
 WIDTHS = {1440: 1000, 390: 844}
@@ -38,9 +41,15 @@ class Shot:
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as data, running(Path(data), NODES) as stack, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as data,
+        running(Path(data), NODES) as stack,
+        PlayerOnPort({"east-1": _cluster()}) as player,
+        sync_playwright() as playwright,
+    ):
         browser = launch(playwright)
         shots = _prepare(stack, browser)
+        shots += _with_cluster(stack, browser, player.url("east-1"))
         for width in WIDTHS:
             for theme in THEMES:
                 for shot in shots:
@@ -79,6 +88,30 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
         Shot("audit", "operator", "/audit/"),
         Shot("login", "", "/login/"),
     ]
+
+
+def _cluster() -> Cluster:
+    """A cluster with what makes its page worth a look: a right that is missing, and things that cannot be held."""
+    found = worlds.cluster(nodes=48, pods=300)
+    for at in range(9):
+        pod = worlds.pod(f"web-{at}", on=f"n{at}", gpus=0)
+        spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+        pod["spec"]["topologySpreadConstraints"] = [{**spread, "labelSelector": {"matchLabels": {"app": "web"}}}]
+        found.store.put(worlds.PODS, pod)
+    broken = worlds.pod("unreadable", on="n0")
+    broken["spec"]["containers"] = "none"
+    found.store.put(worlds.PODS, broken)
+    jobs = worlds.path_of("jobs.batch")
+    found.store.serve(jobs, "Job")
+    found.forbidden.add(jobs)
+    return found
+
+
+def _with_cluster(stack: Stack, browser: Browser, server: str) -> list[Shot]:
+    page = _page(browser, stack, 1440, "light", "operator")
+    address = add_cluster(page, "east-1", kubeconfig(server, "a token of the player").decode())
+    page.context.close()
+    return [Shot("cluster", "operator", address, "#not-held tbody"), Shot("add-cluster", "operator", "/sources/add")]
 
 
 def _changed(stack: Stack, page: Page) -> str:

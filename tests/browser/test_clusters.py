@@ -11,11 +11,10 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.axe import violations
 from tests.browser.conftest import SignedIn
 from tests.browser.steps import FINAL_MS, WAIT_MS, ask, state_is
-from tests.builders.fleets import kubeconfig
 from tests.kubernetes import worlds
 from tests.kubernetes.player.cluster import Cluster
+from tests.kubernetes.player.on_port import PlayerOnPort, kubeconfig
 from tests.kubernetes.player.store import Store
-from tests.kubernetes.watched import PlayerOnPort
 
 TOKEN = "t0p-s3cret-t0ken-of-the-player"
 NAME = "east-1"

@@ -1,6 +1,5 @@
 """Observed fleets for tests of the console: worlds loaded, read and measured.  Needs the database."""
 
-import json
 from typing import Any
 
 from console.connectors.simulated import establish
@@ -10,6 +9,7 @@ from console.inventory.models import Observation, Source
 from scheduler.cluster import codec
 from tests.builders.people import operator
 from tests.builders.worlds import World
+from tests.kubernetes.player.on_port import kubeconfig
 
 
 def file_source(built: World, name: str = "file") -> Source:
@@ -41,17 +41,3 @@ def kubernetes_source(
 ) -> Source:
     """A Kubernetes cluster that was added with a token; nobody follows it, and by default nothing answers there."""
     return services.add_cluster(operator(), services.Asked(name, "kubeconfig", kubeconfig(server, token), period_s=2))
-
-
-def kubeconfig(server: str, token: str, *contexts: str) -> bytes:
-    """A kubeconfig whose contexts all lead to one server."""
-    names = contexts or ("only",)
-    whole = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": names[0],
-        "clusters": [{"name": "there", "cluster": {"server": server}}],
-        "users": [{"name": "me", "user": {"token": token}}],
-        "contexts": [{"name": name, "context": {"cluster": "there", "user": "me"}} for name in names],
-    }
-    return json.dumps(whole).encode()

@@ -12,9 +12,10 @@ from tests.builders.fleets import kubernetes_source
 from tests.kubernetes import worlds
 from tests.kubernetes.following import until
 from tests.kubernetes.player.cluster import Cluster
+from tests.kubernetes.player.on_port import PlayerOnPort
 from tests.kubernetes.player.server import Player
-from tests.kubernetes.watched import PlayerOnPort, newest, pods_seen
 from tests.kubernetes.watched import WatchProcess as Process
+from tests.kubernetes.watched import newest, pods_seen
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TOKEN = "t0p-s3cret-t0ken-of-the-player"

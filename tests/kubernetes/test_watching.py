@@ -12,8 +12,9 @@ from tests.builders.people import operator, viewer
 from tests.builders.worlds import world
 from tests.kubernetes import worlds
 from tests.kubernetes.following import until
+from tests.kubernetes.player.on_port import PlayerOnPort
 from tests.kubernetes.player.store import Store
-from tests.kubernetes.watched import PlayerOnPort, newest, pods_seen, watching
+from tests.kubernetes.watched import newest, pods_seen, watching
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,6 +1,5 @@
-"""A player on a port of its own that can be ended and begun again, and a process that watches it."""
+"""Processes that watch, here and beside, and what they have seen."""
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -14,19 +13,6 @@ from django.db import connection
 
 from console.inventory import planning, services
 from console.inventory.models import Observation, Source
-from tests.kubernetes.player.cluster import Cluster
-from tests.kubernetes.player.server import Player
-
-
-class PlayerOnPort(Player):
-    """``port`` 0: any that is free; the next one may be begun on the same."""
-
-    def __init__(self, clusters: dict[str, Cluster], port: int = 0) -> None:
-        super().__init__(clusters)
-        self._wanted = port
-
-    async def _listen(self) -> asyncio.Server:
-        return await asyncio.start_server(self._serve, "127.0.0.1", self._wanted, limit=1 << 20)
 
 
 @contextmanager

@@ -19,9 +19,10 @@ from console.inventory.models import Source
 from console.tenancy.services import Denied
 from scheduler.kubernetes.options import AUTO, PRESETS
 from scheduler.kubernetes.unheld import Done, What
-from tests.builders.fleets import kubeconfig, kubernetes_source
+from tests.builders.fleets import kubernetes_source
 from tests.builders.people import operator, viewer
 from tests.kubernetes import worlds
+from tests.kubernetes.player.on_port import kubeconfig
 from tests.kubernetes.player.server import Player
 from tests.kubernetes.worlds import path_of
 
