@@ -127,6 +127,8 @@ def _board(request: HttpRequest, now: datetime, span: Span) -> dict[str, Any]:
         "own": own,
         "from_words": moment(span.start, now),
         "to_words": "" if span.end is None else moment(span.end, now),
+        # Of a span that has ended every figure bears the time of its reading, which may be earlier than its end.
+        "frozen": "" if span.end is None else moment(found.observed_at or span.end, now),
         "headline": line,
         "change_words": since_words.signed_milli(line.gpus) if own else signed(line.gpus),
         "most": max((abs(place.gpus) for cause in found.causes for place in cause.places), default=0),

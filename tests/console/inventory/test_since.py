@@ -161,10 +161,11 @@ def test_looking_at_what_is_compared_writes_nothing() -> None:
 def test_each_source_takes_its_reading_nearest_before_the_instant() -> None:
     start = timezone.now().replace(microsecond=0) - HOUR
     rows = [made(observed(hall(n)), start + timedelta(minutes=minutes)) for n, minutes in enumerate((-20, -5, 5, 50))]
-    found = ask(f"?from={stamp(start)}&to={stamp(start + timedelta(minutes=10))}").context["found"]
-    (span,) = found.sources
+    page = ask(f"?from={stamp(start)}&to={stamp(start + timedelta(minutes=10))}").context
+    (span,) = page["found"].sources
     assert (span.then_revision, span.now_revision) == (rows[1].revision, rows[2].revision)
     assert span.then_at == start - timedelta(minutes=5) + timedelta(seconds=1)
+    assert page["frozen"].endswith(f"{start + timedelta(minutes=5):%H:%M}"), "not the end that was asked for"
 
 
 def test_a_reading_that_was_confirmed_beyond_the_instant_is_dated_by_the_instant() -> None:
