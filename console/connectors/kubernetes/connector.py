@@ -91,4 +91,4 @@ def _aside(one: Unheld) -> Aside:
 
 
 def _unread(one: Bad) -> Aside:
-    return Aside("unreadable", "unread", one.kind, one.namespace, one.name, one.path, one.reason)
+    return Aside("unreadable", "left out", one.kind, one.namespace, one.name, one.path, one.reason)

@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlencode
 
+import msgspec
 import urllib3
 from kubernetes.client.exceptions import ApiException
 
@@ -201,9 +202,17 @@ def _refusal(answer: urllib3.BaseHTTPResponse) -> Refused:
     """Status and reason; the message of a ``Status`` object, cut short, never a whole page of somebody's proxy."""
     text = answer.read(4_096, decode_content=True) or b""
     message: Any = re.search(rb'"message"\s*:\s*"((?:[^"\\]|\\.){0,400})', text)
-    reason = message[1].decode("utf-8", "replace") if message else str(answer.reason or "")
+    reason = _plain(message[1]) if message else str(answer.reason or "")
     asked = (answer.headers.get("Retry-After") or "").strip()
     return Refused(answer.status, reason[:400], float(asked) if asked.isascii() and asked.isdigit() else None)
+
+
+def _plain(text: bytes) -> str:
+    """The inside of a JSON string as it is read; bytes that are no such thing stay as they are."""
+    try:
+        return msgspec.json.decode(b'"' + text + b'"', type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return text.decode("utf-8", "replace")
 
 
 def _lost(error: Exception) -> Lost:
