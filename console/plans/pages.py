@@ -42,6 +42,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "computing": plan.state in COMPUTING,
         "answered": bool(plan.digest),
         "waves": waves,
+        "not_run": any(wave.dropped for wave in waves),
         "stages": selectors.stages(plan, waves),
         "box": box,
         "failing": sum(not check.holds for check in box.checks),

@@ -215,7 +215,7 @@ def _ended(user: Any, plan: Plan) -> Box:
     checks = approval_checks(user, plan) if state == State.STALE else []
     why = (
         [f"The plan {'is stale' if state == State.STALE else f'was {state.label.lower()}'}: {plan.reason}"]
-        if plan.reason
+        if plan.reason and state != State.SUCCEEDED
         else []
     )
     next_steps = [STALE_NEXT_STEP] if "drop" in actions else []
