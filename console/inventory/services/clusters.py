@@ -80,8 +80,8 @@ def try_cluster(user: Any, asked: Asked, source: Source | None = None) -> Probe:
     _check_enabled()
     if source is not None and asked.way == logins.KUBECONFIG and asked.kubeconfig is None:
         return try_source(user, source)
-    access, _ = _way(asked)
-    return probe(access)
+    access, facts = _way(asked)
+    return _probed(user, asked.name.strip()[:100], access, facts)
 
 
 def try_source(user: Any, source: Source) -> Probe:
@@ -91,6 +91,13 @@ def try_source(user: Any, source: Source) -> Probe:
         access = logins.way_in(source.config)
     except ConnectorError as error:
         raise ClusterError("kubeconfig", str(error)) from None
+    facts = {key: source.config[key] for key in ("way", "context", "server", "means")}
+    return _probed(user, source.name, access, facts)
+
+
+def _probed(user: Any, name: str, access: Access, facts: dict[str, str]) -> Probe:
+    """Written down before anything is sent: whoever tests chooses an address that our process connects to."""
+    write_down(actor=user, action="source.tested", target_kind="source", target_id=name, detail=facts)
     return probe(access)
 
 

@@ -159,7 +159,8 @@ def note_failure(source: Source, text: str) -> None:
     """The source could not be read; its error stands on it until a reading succeeds."""
     now = timezone.now()
     failures = source.failures + 1
-    log.warning("source.failed", source=source.name, failures=failures, error=text)
+    if text[:2000] != source.last_error:  # the same again is no news
+        log.warning("source.failed", source=source.name, failures=failures, error=text)
     Source.objects.filter(pk=source.pk).update(
         state=SourceState.FAILING,
         last_error=text[:2000],

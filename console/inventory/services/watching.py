@@ -33,6 +33,7 @@ log = structlog.get_logger(__name__)
 LOOK_S = 0.5  # until the first lists are complete
 HEALTH_EVERY_S = 15.0
 REST = 3.0  # a reading that takes long is followed by a rest of so many times its length
+END_S = 6.0  # for all that end together
 MOST = 50  # clusters of one process, each with some thirty threads
 LOOKING = ("starting", "listing")
 BROKEN = ("waiting", "forbidden")
@@ -93,8 +94,9 @@ class Watcher:
         ending = [self._followed.pop(pk) for pk in source_ids]
         for one in ending:
             one.ask_to_stop()
+        until = time.monotonic() + END_S
         for one in ending:
-            one.join()
+            one.join(max(until - time.monotonic(), 0.0))
             leases.release(self.name, one.source_id)
 
 
@@ -116,7 +118,7 @@ class _Follower:
     def ask_to_stop(self) -> None:
         self._stopping.set()
 
-    def join(self, seconds: float = 10.0) -> None:
+    def join(self, seconds: float) -> None:
         """A reading under way may end; one that hangs dies with the process, and its lease has gone already."""
         self._thread.join(seconds)
 

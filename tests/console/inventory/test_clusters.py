@@ -1,11 +1,13 @@
 """Adding and changing clusters: what is refused and why, and that no secret ever comes out again."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.test import Client, override_settings
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from console.audit.models import Entry
@@ -15,7 +17,8 @@ from console.connectors.models import Credential
 from console.connectors.protocol import ConnectorError
 from console.inventory import selectors, services
 from console.inventory.choices import DONE, UNHELD, Levels
-from console.inventory.models import Source
+from console.inventory.models import Source, Watch
+from console.inventory.services import leases
 from console.tenancy.services import Denied
 from scheduler.kubernetes.options import AUTO, PRESETS
 from scheduler.kubernetes.unheld import Done, What
@@ -197,6 +200,29 @@ def test_nobody_follows_it_so_how_it_stands_is_unknown() -> None:
     assert "Nobody follows it" in _client(viewer()).get("/sources/").content.decode()
 
 
+def test_a_lease_that_ran_out_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = kubernetes_source()
+    past = timezone.now() - timedelta(seconds=1)
+    Watch.objects.create(source=source, holder="gone", held_since=past, expires_at=past)
+    told: list[str] = []
+    monkeypatch.setattr("console.inventory.services.leases.publish", lambda topic, kind, **_: told.append(topic))
+    for _ in range(2):
+        services.observe_due()
+    assert told == [f"source:{source.pk}", "source"]
+    assert selectors.source_states(viewer())[0].unknown_since == past
+
+
+def test_two_processes_never_hold_one_source() -> None:
+    source = kubernetes_source()
+    leases.greet("first")
+    assert leases.take("first", 5) == [source.pk]
+    assert leases.take("second", 5) == [] and not leases.holds("second", source.pk)
+    Watch.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert not leases.holds("first", source.pk)
+    assert leases.take("second", 5) == [source.pk]
+    assert leases.renew("first", [source.pk]) == set() and leases.holds("second", source.pk)
+
+
 def test_the_clock_leaves_watched_sources_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     source = kubernetes_source()
     asked: list[str] = []
@@ -243,7 +269,7 @@ def test_the_api_adds_tests_changes_and_removes() -> None:
     assert client.delete(where).status_code == 400
     assert client.delete(f"{where}?reason=gone").status_code == 204
     actions = list(Entry.objects.order_by("pk").values_list("action", flat=True))
-    assert actions == ["source.added", "source.changed", "source.removed"]
+    assert actions == ["source.added", "source.tested", "source.changed", "source.removed"]
 
 
 def test_words_of_the_forms_are_those_of_the_reader() -> None:
