@@ -1,7 +1,8 @@
 """The record of a pod: what it says itself, and what the objects around it add."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from scheduler.cluster.records import GangRecord, MoveMode, PodRecord, Tier, TolerationRecord, TopologyRecord
 from scheduler.kubernetes.budgets import label_of, term_of
@@ -9,6 +10,8 @@ from scheduler.kubernetes.builtin import PersistentVolume, PersistentVolumeClaim
 from scheduler.kubernetes.constraints import Constraints
 from scheduler.kubernetes.devices import Claims, Holding, Machine, hold
 from scheduler.kubernetes.gangs import ALONE, gang_of, wish_record
+from scheduler.kubernetes.marks import NONE as NO_MARKS
+from scheduler.kubernetes.marks import Marks
 from scheduler.kubernetes.nodes import ZONES
 from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.owners import MOVES, OTHERS, Look, workload
@@ -137,8 +140,7 @@ def _record(
     gang: GangRecord | None,
     topology: TopologyRecord | None,
 ) -> PodRecord:
-    shape, marks = pod.shape, pod.shape.marks
-    agent = pod.owner.agent
+    shape, agent = pod.shape, pod.owner.agent
     return PodRecord(
         name=pod.name,
         namespace=pod.namespace,
@@ -156,13 +158,6 @@ def _record(
         memory_mib=shape.template.memory_mib,
         priority=shape.priority,
         tier="LP" if _labelled_low(pod, around.options) else ready.tier,
-        standby=marks.standby,
-        standby_until_s=marks.standby_until_s,
-        work_class=marks.work_class,
-        locked=marks.locked,
-        locked_by=marks.locked_by,
-        lock_reason=marks.lock_reason,
-        locked_until_s=marks.locked_until_s,
         owner=pod.owner.record,
         workload=workload(pod.owner, pod.namespace, around.look),
         move="copy" if agent else _move(pod, draft, around.options),
@@ -181,10 +176,16 @@ def _record(
         deleted_at_s=pod.deleted_at_s,
         grace_s=pod.grace_s,
         started_s=pod.started_s,
-        checkpoint_s=marks.checkpoint_s,
-        checkpoint_interval_s=marks.checkpoint_interval_s,
-        min_runtime_s=marks.min_runtime_s,
+        **_marked(shape.marks),
     )
+
+
+MARKED = tuple(field.name for field in fields(Marks) if field.name not in ("tenant", "tier", "move"))
+
+
+def _marked(marks: Marks) -> dict[str, Any]:
+    """Fields of the record that marks set as they stand; most pods have none."""
+    return {name: getattr(marks, name) for name in MARKED} if marks != NO_MARKS else {}
 
 
 def _labelled_low(pod: PodFacts, options: Options) -> bool:

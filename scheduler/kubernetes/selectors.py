@@ -49,7 +49,9 @@ def terms(selector: NodeSelector) -> Terms:
 
 
 def _expression(requirement: Requirement) -> Expression:
-    return requirement.key, requirement.operator, tuple(sorted(set(requirement.values)))
+    # Gt and Lt want exactly one value, and two equal ones are two
+    values = requirement.values if requirement.operator in ("Gt", "Lt") else set(requirement.values)
+    return requirement.key, requirement.operator, tuple(sorted(values))
 
 
 def matches(selector: Selector, labels: Labels) -> bool:

@@ -57,6 +57,7 @@ def eligible(*pods: Row, nodes: list[Row] = NODES, others: list[Row] | None = No
         ({"affinity": required(labels(on("disk", "DoesNotExist")))}, ["n3"]),
         ({"affinity": required(labels(on("cores", "Gt", "64")))}, ["n2"]),
         ({"affinity": required(labels(on("cores", "Lt", "128")))}, ["n1"]),
+        ({"affinity": required(labels(on("cores", "Gt", "64", "64")))}, []),  # of exactly one value
         ({"affinity": required(labels(on("disk", "In", "ssd")), labels(on("cores", "Gt", "100")))}, ["n1", "n2"]),
         ({"affinity": required(labels(on("disk", "Exists"), on("disk", "NotIn", "hdd")))}, ["n1"]),
         ({"affinity": required(fields("In", "n3"))}, ["n3"]),
