@@ -2,7 +2,6 @@
 
 import uuid
 
-from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -44,5 +43,4 @@ def _page(form: RequestForm, scopes: list[selectors.Scope]) -> dict[str, object]
 def again(request: HttpRequest, plan_id: int) -> HttpResponse:
     """Compute a new plan with the parameters of an old one."""
     plan = services.request_again(request.user, plan_id)
-    messages.success(request, f"Plan {plan.pk} asks again what plan {plan_id} asked.")
     return redirect("plans:detail", plan.pk)
