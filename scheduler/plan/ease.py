@@ -3,8 +3,9 @@
 Only what a few sums and one common layout can settle is settled here; every other node is for ``cluster.room``.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,10 +14,33 @@ from scheduler.cluster.sharing import Rounds, lay_out_together
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
 
 
-def has_company(snapshot: Snapshot) -> Bools:
-    """[p] Pods with host ports, affinity or anti-affinity of their own."""
-    specs = [bool(spec.host_ports or spec.affinity or spec.anti_affinity) for spec in snapshot.pod_specs]
-    return np.asarray(np.array(specs, np.bool_)[snapshot.pod_spec])
+@dataclass(frozen=True, slots=True, eq=False)
+class Company:
+    """Which pods may stand beside which, told apart at once where nobody near has any wish."""
+
+    snapshot: Snapshot
+    choosy: Bools  # [p] pods with host ports or affinity
+    shuns: tuple[frozenset[str], ...]  # [spec] what their pods will not stand beside
+    shows: tuple[frozenset[str], ...]  # [spec] the labels of their pods that somebody shuns
+
+    def keeps(self, pods: Sequence[int]) -> bool:
+        """No wish of these pods speaks against their standing together; False: look closer."""
+        if self.choosy[pods].any():
+            return False
+        specs = [(self.snapshot.pod_namespace[p], self.snapshot.pod_spec[p]) for p in pods]
+        shown = Counter((space, term) for space, spec in specs for term in self.shows[spec])
+        return all(
+            shown[space, term] == (term in self.shows[spec]) for space, spec in specs for term in self.shuns[spec]
+        )
+
+
+def company(snapshot: Snapshot) -> Company:
+    specs = snapshot.pod_specs
+    shuns = tuple(frozenset(spec.anti_affinity) for spec in specs)
+    shunned = frozenset().union(*shuns)
+    shows = tuple(frozenset(f"{key}={value}" for key, value in spec.labels) & shunned for spec in specs)
+    choosy = np.array([bool(spec.host_ports or spec.affinity) for spec in specs], np.bool_)
+    return Company(snapshot, np.asarray(choosy[snapshot.pod_spec]), shuns, shows)
 
 
 def holds_plainly(snapshot: Snapshot, together: Mapping[int, Sequence[int]]) -> set[int]:

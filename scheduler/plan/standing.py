@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from scheduler.cluster.room import Block, company_faults, faults, pods_by_node
-from scheduler.cluster.snapshot import Bools, Ints, Snapshot
-from scheduler.plan.ease import has_company, holds_plainly
+from scheduler.cluster.snapshot import Ints, Snapshot
+from scheduler.plan.ease import Company, company, holds_plainly
 
 
 @dataclass(slots=True)
@@ -16,7 +16,7 @@ class Standing:
     snapshot: Snapshot
     order: Ints
     starts: Ints
-    social: Bools  # [p] pods with ports, affinity or anti-affinity
+    company: Company
     changed: dict[int, dict[int, None]] = field(default_factory=dict)  # node -> its pods, as an ordered set
 
     def on(self, node: int) -> dict[int, None]:
@@ -36,7 +36,7 @@ class Standing:
         for target, pods in arrivals.items():
             if target not in plain:
                 found = faults(self.snapshot, target, residents[target], pods, leaving)
-            elif self.social[[*residents[target], *pods]].any():
+            elif not self.company.keeps([*residents[target], *pods]):
                 found = company_faults(self.snapshot, residents[target], pods, leaving)
             else:
                 continue
@@ -52,4 +52,4 @@ class Standing:
 
 def standing(snapshot: Snapshot) -> Standing:
     order, starts = pods_by_node(snapshot)
-    return Standing(snapshot, order, starts, has_company(snapshot))
+    return Standing(snapshot, order, starts, company(snapshot))
