@@ -27,6 +27,8 @@ def register() -> None:
     shell.register_tools("freeze", _switch)
     shell.register_banners("freeze", _banners)
     shell.register_hits("plans", _hits)
+    for topic in ("plans", "freeze"):
+        shell.register_topic(topic, "plans.view_plan")
     for prefix in ("plan", "plans", "freeze"):
         topics.register(prefix, selectors.may_listen)
 

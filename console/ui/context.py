@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
-from console.ui.shell import SHELL, Banner, Entry, Mark, Tool, allowed_entries
+from console.ui.shell import SHELL, Banner, Entry, Mark, Tool, allowed_entries, allowed_topics
 
 BOTTOM_ENTRIES = 4
 
@@ -42,13 +42,14 @@ def _marks(request: HttpRequest) -> list[Mark]:
 def page(request: HttpRequest) -> dict[str, Any]:
     """Everything is lazy: a partial that draws no frame asks for none of it."""
     signed_in = getattr(request, "user", None) is not None and request.user.is_authenticated
-    shell: dict[str, Any] = {"navigation": [], "tools": [], "banners": [], "marks": []}
+    shell: dict[str, Any] = {"navigation": [], "tools": [], "banners": [], "marks": [], "topics": ""}
     if signed_in:
         shell = {
             "navigation": SimpleLazyObject(lambda: _navigation(request)),
             "tools": SimpleLazyObject(lambda: _tools(request)),
             "banners": SimpleLazyObject(lambda: _banners(request)),
             "marks": SimpleLazyObject(lambda: _marks(request)),
+            "topics": SimpleLazyObject(lambda: " ".join(allowed_topics(request))),
         }
     return {
         "shell": shell,

@@ -78,6 +78,7 @@ class Shell:
     banners: dict[str, Banners] = field(default_factory=dict)
     marks: dict[str, Marks] = field(default_factory=dict)
     hits: dict[str, Hits] = field(default_factory=dict)
+    topics: dict[str, str] = field(default_factory=dict)
 
 
 SHELL = Shell()
@@ -99,9 +100,18 @@ def register_marks(name: str, source: Marks) -> None:
     SHELL.marks[name] = source
 
 
+def register_topic(topic: str, permission: str) -> None:
+    """Whoever holds the permission sees the frame drawn anew at every notice of this topic."""
+    SHELL.topics[topic] = permission
+
+
 def register_hits(name: str, source: Hits) -> None:
     """`source(request, words, limit)` returns at most `limit` answers that this person may see."""
     SHELL.hits[name] = source
+
+
+def allowed_topics(request: HttpRequest) -> list[str]:
+    return [topic for topic, permission in SHELL.topics.items() if request.user.has_perm(permission)]
 
 
 def allowed_entries(request: HttpRequest) -> list[Entry]:

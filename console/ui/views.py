@@ -2,12 +2,13 @@
 
 from dataclasses import asdict
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from console.ui.shell import SHELL
 
+FRAME_PARTS = ("navigation", "tools", "banners")
 PALETTE_LIMIT = 8
 LONGEST_QUERY = 200
 
@@ -18,6 +19,14 @@ def palette(request: HttpRequest) -> HttpResponse:
     words = request.GET.get("q", "").strip()[:LONGEST_QUERY]
     found = [hit for source in SHELL.hits.values() for hit in source(request, words, PALETTE_LIMIT)] if words else []
     return JsonResponse({"hits": [asdict(hit) for hit in found]})
+
+
+@require_safe
+def frame(request: HttpRequest, part: str) -> HttpResponse:
+    """A part of the frame as it is now, for pages that stay open while plans and freezes come and go."""
+    if part not in FRAME_PARTS:
+        raise Http404("There is no such part of the frame.")
+    return render(request, f"ui/{part}.html", {"section": request.GET.get("section", "")})
 
 
 @require_safe

@@ -189,10 +189,13 @@ def test_frozen_paused_halted_and_still_finished(signed_in: SignedIn, quiet: str
     _freeze(page)
     state_is(second, "Paused", timeout=FINAL_MS)
     expect(second.locator("#plan-side")).to_contain_text(re.compile("[Ff]rozen"))
+    expect(second.locator("#sl-banners")).to_contain_text("Power works in hall 2")  # an open page says so by itself
+    expect(second.locator("#sl-tools")).to_contain_text("Freeze: on")
     stack.meddle("luck", quiet, "1", "1")
     page.goto("/freezes/")
     page.click("button:has-text('Lift freeze')")
     expect(page.locator("main")).to_contain_text("Nothing is frozen")
+    expect(second.locator("#sl-banners .sl-banner")).to_have_count(0)
     second.reload()
     act(second, "Resume", reason="Lifted")
     state_is(second, "Halted", timeout=FINAL_MS)

@@ -1,0 +1,62 @@
+"""What plans and freezes hang into the frame is there again for a page that stayed open."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from console.plans import services
+from tests.builders.pages import squeezed
+from tests.builders.people import operator, tenant, viewer
+from tests.console.plans.scene import move, scene, three_nodes
+
+pytestmark = pytest.mark.django_db
+
+
+def _part(user: Any, part: str, query: str = "") -> str:
+    client = Client()
+    client.force_login(user)
+    answer = client.get(reverse("ui:frame", args=[part]) + query)
+    assert answer.status_code == 200
+    return squeezed(answer.content.decode())
+
+
+def _freeze() -> None:
+    until = timezone.now() + timedelta(hours=1)
+    services.set_freeze(operator(), scope="fleet", reason="Power works", expires_at=until)
+
+
+def test_a_freeze_is_in_the_banners_and_in_the_tools_at_once() -> None:
+    assert "sl-banner " not in _part(operator(), "banners")
+    assert "Freeze: off" in _part(operator(), "tools")
+    _freeze()
+    assert "Power works" in _part(operator(), "banners")
+    assert "Freeze: on" in _part(operator(), "tools")
+
+
+def test_the_navigation_counts_what_waits_and_marks_where_one_is() -> None:
+    scene(three_nodes()).plan(move("a", "n1", "n3", 0))
+    page = _part(operator(), "navigation", "?section=plans")
+    assert '<span class="sl-count">1</span>' in page
+    assert page.count('aria-current="page"') == 1
+
+
+def test_only_who_may_hear_of_plans_follows_them() -> None:
+    follows = 'data-live="plans freeze"'
+    assert all(follows in _part(viewer(), part) for part in ("navigation", "tools", "banners"))
+    assert not any(follows in _part(tenant(), part) for part in ("navigation", "tools", "banners"))
+
+
+def test_a_tenant_is_not_told_why() -> None:
+    _freeze()
+    page = _part(tenant(), "banners")
+    assert "Frozen" in page and "Power works" not in page
+
+
+def test_there_are_no_other_parts() -> None:
+    client = Client()
+    client.force_login(operator())
+    assert client.get(reverse("ui:frame", args=["name"])).status_code == 404
