@@ -25,8 +25,12 @@ class Pieces(StreamingHttpResponse):
     """
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        pieces = iter(self.streaming_content)
-        while (piece := await sync_to_async(next)(pieces, None)) is not None:
+        pieces: Iterator[bytes] = iter(self.streaming_content)  # type: ignore[arg-type]
+
+        def following() -> bytes | None:
+            return next(pieces, None)
+
+        while (piece := await sync_to_async(following)()) is not None:
             yield piece
 
 
