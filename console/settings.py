@@ -154,7 +154,7 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
     }
 elif (_kept := env.int("DATABASE_POOL", default=0)) > 0:
     _database["OPTIONS"] = {**_database.get("OPTIONS", {}), "pool": {"min_size": 1, "max_size": _kept}}
-# Under ASGI every request has a thread of its own: a connection kept for its thread would serve nobody else and pile up.
+# Under ASGI each request has a thread of its own: a connection kept for it would serve nobody else, and pile up.
 _database["CONN_MAX_AGE"] = 0
 
 # --- wires ----------------------------------------------------------------------------------------------------------
