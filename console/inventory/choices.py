@@ -21,7 +21,9 @@ class SourceState(TextChoices):
     WAITING = "waiting", "Waiting for its first reading"
     LIVE = "live", "Live"
     FAILING = "failing", "Failing"
-    UNKNOWN = "unknown", "Unknown"  # nobody follows it; never stored, since nobody would store it
+
+
+UNKNOWN_STATE = "unknown"  # of a source that nobody follows; never stored, since nobody would store it
 
 
 class Way(TextChoices):

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
-from console.inventory.choices import WATCHED, SourceKind, SourceState
+from console.inventory.choices import UNKNOWN_STATE, WATCHED, SourceKind
 from console.inventory.models import Observation, Source, Upload
 from console.inventory.selectors.viewing import NotThereError
 
@@ -101,7 +101,7 @@ def row_of(source: Source, observation: Observation | None) -> SourceRow:
         name=source.name,
         kind=source.kind,
         kind_label=source.get_kind_display(),
-        state=source.state if left_at is None else SourceState.UNKNOWN.value,
+        state=source.state if left_at is None else UNKNOWN_STATE,
         acts=source.acts,
         period_s=source.period_s,
         observed_at=observation.observed_at if observation is not None else None,
