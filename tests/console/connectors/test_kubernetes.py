@@ -77,7 +77,7 @@ def test_unread_objects_are_told_with_the_document(player: Player) -> None:
     with following(player) as feed:
         until(lambda: feed.health().ready and not feed.health().missing, "all kinds are read")
         aside = KubernetesConnector("one", feed).observe().aside
-    assert [(one.what, one.done, one.kind, one.name) for one in aside] == [("unreadable", "unread", "pods", "broken")]
+    assert [(one.what, one.done, one.kind, one.name) for one in aside] == [("unreadable", "left out", "pods", "broken")]
 
 
 @pytest.mark.django_db
