@@ -125,7 +125,7 @@ def _checked_name(name: str, behaviour: str) -> str:
         raise InputError("name", name[:120], "a source needs a name of 1 to 100 characters")
     known = Source.objects.filter(name=name).first()
     if known is not None and (known.kind not in (SourceKind.FILE, SourceKind.OPENB) or behaviour != Behaviour.FILE):
-        raise InputError("name", name, "there is a source of that name already, and a file replaces only a file")
+        raise InputError("name", name, "there is a source of that name already, and a cluster is not replaced")
     if behaviour != Behaviour.FILE and not registry.allowed(SourceKind.SIMULATED):
         raise InputError("behaviour", behaviour, "simulated clusters are not enabled here")
     return name
