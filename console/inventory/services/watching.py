@@ -23,6 +23,7 @@ from console.connectors.kubernetes.connector import KubernetesConnector, open_fe
 from console.connectors.kubernetes.feed import ClusterFeed, Terms
 from console.connectors.kubernetes.health import Health
 from console.connectors.protocol import ConnectorError
+from console.connectors.sampling import Sampler, open_sampler
 from console.inventory.models import Source, Watch
 from console.inventory.services import leases
 from console.inventory.services.observing import Encode, note_failure, observe
@@ -38,6 +39,7 @@ MOST = 50  # clusters of one process, each with some thirty threads
 LOOKING = ("starting", "listing")
 BROKEN = ("waiting", "forbidden")
 LOST_S, LOST_PERIODS = 15.0, 2  # without proof for so long, a feed that waits has lost its cluster
+BROKEN_S = 3.0  # when it has waited, or tried in vain, for so long
 
 
 class Watcher:
@@ -110,7 +112,9 @@ class _Follower:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"watch {source.name}", daemon=True)
         self._told_at = self._opened_at = float("-inf")
-        self._told = self._lost = ""
+        self._sampler: Sampler | None = None
+        self._told = self._why = ""
+        self._broken_at = float("inf")
 
     def start(self) -> None:
         self._thread.start()
@@ -134,6 +138,8 @@ class _Follower:
         finally:
             if feed is not None:
                 feed.stop()
+            if self._sampler is not None:
+                self._sampler.stop()
             connection.close()
 
     def _turn(self, feed: ClusterFeed | None) -> tuple[ClusterFeed | None, bool]:
@@ -155,6 +161,9 @@ class _Follower:
             self._fail(str(error))
             return None
         feed.start()
+        if self._config.get("telemetry"):
+            self._sampler = open_sampler(self._config["telemetry"])
+            self._sampler.start(self._name)
         self._opened_at = time.monotonic()
         return feed
 
@@ -168,12 +177,14 @@ class _Follower:
         """Records a reading, unless the first lists are still coming.  True: look again soon."""
         health = feed.health()
         looking = self._is_looking(health)
-        self._lost = self._lost_word(health)
+        lost = self._lost_word(health)
         found = None
-        if self._lost:
-            self._fail(self._lost)
+        if lost:
+            self._fail(lost)
         elif not looking:
-            found = observe(self.source_id, self._encode, KubernetesConnector(self._config["cluster"], feed))
+            found = observe(
+                self.source_id, self._encode, KubernetesConnector(self._config["cluster"], feed, self._sampler)
+            )
         self._tell(feed, "looking" if looking else "failing" if found is None else "live")
         if found is not None:
             self._announce("reading", found.pk)
@@ -182,16 +193,19 @@ class _Follower:
     def _lost_word(self, health: Health) -> str:
         """Why what the feed holds is no longer the cluster: a needed kind waits, and nothing has proved it for a while.
 
-        A feed that tries again looks well for a moment; it is believed when the API has answered.
+        A moment's wait proves nothing, since a quiet cluster is proved once a minute only.  And a feed that tries again
+        looks well for a moment: it is believed when the API has answered.
         """
         limit = max(LOST_S, LOST_PERIODS * self._period_s)
-        for kind in health.kinds:
-            if kind.needed and kind.ready and (kind.lag_s is None or kind.lag_s > limit):
-                if kind.phase in BROKEN:
-                    return f"{kind.kind}: {kind.reason}"
-                if self._lost:
-                    return self._lost
-        return ""
+        late = [kind for kind in health.kinds if kind.needed and kind.ready and (kind.lag_s or 0.0) > limit]
+        if not late:
+            self._broken_at, self._why = float("inf"), ""
+            return ""
+        broken = next((kind for kind in late if kind.phase in BROKEN), None)
+        if broken is not None:
+            self._why = f"{broken.kind}: {broken.reason}"
+            self._broken_at = min(self._broken_at, time.monotonic())
+        return self._why if time.monotonic() - self._broken_at >= BROKEN_S else ""
 
     def _is_looking(self, health: Health) -> bool:
         """The first lists are coming, and none that is needed has failed; for the others only so long as feeds wait."""
@@ -207,7 +221,8 @@ class _Follower:
             return
         self._told, self._told_at = word, now
         rows = Watch.objects.filter(source=self.source_id, holder=self._holder)
-        rows.update(health=asdict(feed.health()), health_at=timezone.now())
+        telemetry = self._sampler.told() if self._sampler is not None else None
+        rows.update(health=asdict(feed.health()), health_at=timezone.now(), telemetry=telemetry)
         self._announce("health", 0)
 
     def _announce(self, kind: str, revision: int) -> None:
