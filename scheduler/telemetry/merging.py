@@ -1,0 +1,174 @@
+"""Samples laid over the records: use, health and power of devices and nodes.
+
+Nothing is filled in that no series tells: a device without samples keeps what the document says of it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from scheduler.cluster.records import DeviceRecord, Document, NodeRecord, UtilisationRecord
+from scheduler.telemetry.exporters import METRICS, Exporter, Metric, Options, Signal
+from scheduler.telemetry.health import Judgement, judge, worse
+from scheduler.telemetry.vectors import Sample
+
+SHOWN = 20  # names of what could not be placed
+
+
+@dataclass(slots=True)
+class Measured:
+    """One device as series name it: by ``uuid``, by ``index`` (None where they do not say), or both."""
+
+    uuid: str
+    index: int | None
+    signs: dict[Signal, float] = field(default_factory=dict)
+
+    @property
+    def sm(self) -> int | None:
+        """Percent; the share of time in which anything ran, where the share of busy SMs is not exported."""
+        found = self.signs.get("sm", self.signs.get("busy"))
+        return None if found is None else round(found)
+
+    @property
+    def memory(self) -> int | None:
+        """Percent of the device's memory in use."""
+        used, free = self.signs.get("memory_used"), self.signs.get("memory_free")
+        whole = self.signs.get("memory_total")
+        if whole is None and used is not None and free is not None:
+            whole = used + free
+        return round(100 * used / whole) if used is not None and whole and used <= whole else None
+
+    @property
+    def judgement(self) -> Judgement | None:
+        return judge(self.signs)
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """What was measured, by the name that series give the node.  ``old``: samples past their time."""
+
+    nodes: Mapping[str, Sequence[Measured]]
+    samples: int
+    old: int
+    nameless: int  # samples that name no node or no device
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """``document`` has the measurements; ``devices`` were placed, ``unplaced`` were not, of which some are named."""
+
+    document: Document
+    devices: int
+    unplaced: int
+    named: tuple[str, ...]
+    reasons: Mapping[tuple[str, int], str]  # (node, device) -> why it is not ok
+
+
+def gather(samples: Iterable[Sample], options: Options, now_s: float) -> Telemetry:
+    """Samples by node and device.  Unknown values are dropped, and where two series differ the worse one counts."""
+    found: dict[str, dict[tuple[str, int | None], Measured]] = {}
+    count = old = nameless = 0
+    for sample in samples:
+        known = METRICS.get(sample.metric)
+        if known is None or not _is_whole(known[0], sample.labels):
+            continue
+        count += 1
+        if now_s - sample.at_s > options.max_age_s:
+            old += 1
+            continue
+        node, uuid, index = _node(sample, options), _first(sample, options.uuid_labels), _index(sample, options)
+        if not node or not (uuid or index is not None):
+            nameless += 1
+            continue
+        device = found.setdefault(node, {}).setdefault((uuid, index), Measured(uuid, index))
+        _note(device.signs, known[1], sample.value)
+    return Telemetry({node: tuple(devices.values()) for node, devices in found.items()}, count, old, nameless)
+
+
+def _is_whole(exporter: Exporter, labels: Mapping[str, str]) -> bool:
+    return all(labels.get(label, "") in ("", *values) for label, values in exporter.whole.items())
+
+
+def _first(sample: Sample, names: Sequence[str]) -> str:
+    return next((sample.labels[name] for name in names if sample.labels.get(name)), "")
+
+
+def _node(sample: Sample, options: Options) -> str:
+    """A port is of the exporter, not of the node's name."""
+    name = _first(sample, options.node_labels)
+    head, colon, port = name.rpartition(":")
+    return head if colon and port.isdigit() else name
+
+
+def _index(sample: Sample, options: Options) -> int | None:
+    text = _first(sample, options.index_labels)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else None
+
+
+def _note(signs: dict[Signal, float], metric: Metric, value: float | None) -> None:
+    if value is None or not 0 <= value * metric.scale <= metric.high:
+        return
+    scaled = min(value * metric.scale, 100.0) if metric.signal == "throttled" else value * metric.scale
+    pick = min if metric.signal == "well" else max
+    signs[metric.signal] = pick(signs.get(metric.signal, scaled), scaled)
+
+
+def merge(document: Document, telemetry: Telemetry) -> Merged:
+    """The document with what was measured; records of nodes without measurements are the very same objects."""
+    placed, reasons, lost = 0, {}, []
+    nodes = []
+    names = set()
+    for node in document.nodes:
+        names.add(node.name)
+        measured = telemetry.nodes.get(node.name)
+        if not measured:
+            nodes.append(node)
+            continue
+        at = _places(node, measured)
+        lost += [
+            f"{node.name} {one.uuid or one.index}" for place, one in zip(at, measured, strict=True) if place is None
+        ]
+        devices = {place: one for place, one in zip(at, measured, strict=True) if place is not None}
+        placed += len(devices)
+        reasons.update({(node.name, place): told.reason for place, one in devices.items() if (told := one.judgement)})
+        nodes.append(_measured_node(node, devices, measured))
+    elsewhere = sorted(telemetry.nodes.keys() - names)
+    unplaced = len(lost) + sum(len(telemetry.nodes[name]) for name in elsewhere)
+    named = tuple([*lost, *(f"node {name}" for name in elsewhere)][:SHOWN])
+    result = msgspec.structs.replace(document, nodes=nodes)
+    return Merged(result, placed, unplaced, named, {key: why for key, why in reasons.items() if why})
+
+
+def _places(node: NodeRecord, measured: Sequence[Measured]) -> list[int | None]:
+    """The device of each: by uuid where the document knows uuids, else by index; two claims to one place are none."""
+    by_uuid = {device.uuid: device.index for device in node.devices if device.uuid}
+    found = [_place(node, by_uuid, one) for one in measured]
+    return [place if place is not None and found.count(place) == 1 else None for place in found]
+
+
+def _place(node: NodeRecord, by_uuid: Mapping[str, int], one: Measured) -> int | None:
+    if by_uuid and one.uuid:
+        return by_uuid.get(one.uuid)
+    return one.index if one.index is not None and one.index < node.gpus else None
+
+
+def _measured_node(node: NodeRecord, devices: Mapping[int, Measured], measured: Sequence[Measured]) -> NodeRecord:
+    known = {device.index: device for device in node.devices}
+    rows = {place: _device(known.get(place, DeviceRecord(index=place)), one) for place, one in devices.items()}
+    watts = [one.signs["watts"] for one in measured if "watts" in one.signs]
+    whole = len(watts) == node.gpus > 0  # a sum that lacks a device would be no sum
+    power = round(sum(watts)) if whole else node.power_watts
+    listed = [row for _, row in sorted({**known, **rows}.items())]
+    return msgspec.structs.replace(node, devices=listed, power_watts=power)
+
+
+def _device(record: DeviceRecord, one: Measured) -> DeviceRecord:
+    told = one.judgement
+    use = UtilisationRecord(sm=one.sm, memory=one.memory)
+    return msgspec.structs.replace(
+        record,
+        uuid=record.uuid or one.uuid or None,
+        health=worse(record.health, told.health) if told is not None else record.health,
+        utilisation=use if use != UtilisationRecord() else record.utilisation,
+    )
