@@ -106,7 +106,7 @@ class Draft:
                 drains=names[drained[rows[i][c.L_CHAIN]]],
                 chain=rows[i][c.L_CHAIN],
                 depth=rows[i][c.L_DEPTH],
-                after=tuple(sorted(place[j] for j in found.after[i])),
+                after=tuple(sorted(place[j] for j in found.after[i])) if found.after[i] else (),
             )
             for i in order.tolist()
         )

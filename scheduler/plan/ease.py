@@ -20,6 +20,7 @@ class Company:
 
     snapshot: Snapshot
     choosy: Bools  # [p] pods with host ports or affinity
+    wary: Bools  # [p] pods that shun others or are shunned by some
     shuns: tuple[frozenset[str], ...]  # [spec] what their pods will not stand beside
     shows: tuple[frozenset[str], ...]  # [spec] the labels of their pods that somebody shuns
 
@@ -27,7 +28,12 @@ class Company:
         """No wish of these pods speaks against their standing together; False: look closer."""
         if self.choosy[pods].any():
             return False
-        specs = [(self.snapshot.pod_namespace[p], self.snapshot.pod_spec[p]) for p in pods]
+        wary = np.asarray(pods)[self.wary[pods]]
+        if len(wary) < 2:
+            return True
+        specs = list(
+            zip(self.snapshot.pod_namespace[wary].tolist(), self.snapshot.pod_spec[wary].tolist(), strict=True)
+        )
         shown = Counter((space, term) for space, spec in specs for term in self.shows[spec])
         return all(
             shown[space, term] == (term in self.shows[spec]) for space, spec in specs for term in self.shuns[spec]
@@ -40,7 +46,8 @@ def company(snapshot: Snapshot) -> Company:
     shunned = frozenset().union(*shuns)
     shows = tuple(frozenset(f"{key}={value}" for key, value in spec.labels) & shunned for spec in specs)
     choosy = np.array([bool(spec.host_ports or spec.affinity) for spec in specs], np.bool_)
-    return Company(snapshot, np.asarray(choosy[snapshot.pod_spec]), shuns, shows)
+    wary = np.array([bool(shun or show) for shun, show in zip(shuns, shows, strict=True)], np.bool_)
+    return Company(snapshot, choosy[snapshot.pod_spec], wary[snapshot.pod_spec], shuns, shows)
 
 
 def holds_plainly(snapshot: Snapshot, together: Mapping[int, Sequence[int]]) -> set[int]:
