@@ -17,7 +17,7 @@ IN_PARALLEL ?= -n auto --dist worksteal
 ON_A_DATABASE := $(wildcard tests/console tests/contract tests/live tests/faults)
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-reset test test-browser test-postgres test-published test-kubernetes screenshots bench lint format clean
+.PHONY: help install demo demo-reset test test-browser test-postgres test-published test-kubernetes test-prometheus screenshots bench lint format clean
 
 help:
 	@echo "make demo [PORT=8000] [NODES=2000]   the whole console on this machine"
@@ -27,6 +27,7 @@ help:
 	@echo "make test-postgres                   the console's suite on DATABASE_URL and REDIS_URL"
 	@echo "make test-published                  against traces and published tables in SLACKLINE_SHARED"
 	@echo "make test-kubernetes                 the connector's contract on the cluster of KUBECONFIG, else on the player"
+	@echo "make test-prometheus                 telemetry on a real Prometheus: PROMETHEUS_URL, or the binary of that name"
 	@echo "make screenshots                     the pictures in docs/images, taken anew in chromium"
 	@echo "make bench | lint | format | install | clean"
 
@@ -77,6 +78,10 @@ test-published: install
 test-kubernetes: install
 	@if test -n "$$KUBECONFIG"; then echo "on the cluster of $$KUBECONFIG (CONTEXT chooses among several)"; else echo "on the player: KUBECONFIG is not set"; fi
 	$(PYTEST) tests/kubernetes/test_contract.py $(ARGS)
+
+test-prometheus: install
+	@test -n "$$PROMETHEUS_URL$$PROMETHEUS" || command -v prometheus >/dev/null || { echo "Install prometheus (Debian has a package), name its binary by PROMETHEUS, or set PROMETHEUS_URL." >&2; exit 1; }
+	$(PYTEST) tests/telemetry/test_contract.py $(ARGS)
 
 screenshots: install
 	$(PY) -m tests.browser.screenshots docs/images

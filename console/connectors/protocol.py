@@ -71,6 +71,16 @@ class Connector(Protocol):
         ...
 
 
+class Layer(Protocol):
+    """Something that others measured, laid over a document.  Both answer at once, whatever the others do."""
+
+    def version(self) -> str:
+        """Differs whenever ``laid_over`` would do something else."""
+        ...
+
+    def laid_over(self, document: Document) -> Document: ...
+
+
 def the_cluster(asked: str | None, known: tuple[str, ...]) -> str:
     """The cluster meant by ``asked``; raises ``ConnectorError`` where that is not clear."""
     if asked is not None:

@@ -61,6 +61,7 @@ class Watch(models.Model):
     expires_at = models.DateTimeField(null=True)
     health = models.JSONField(null=True, help_text="connectors.kubernetes.health.Health, as last told")
     health_at = models.DateTimeField(null=True)
+    telemetry = models.JSONField(null=True, help_text="connectors.sampling.Sampler.told, as last told; of health_at")
 
     def __str__(self) -> str:
         return f"{self.source_id} by {self.holder or 'nobody'}"
@@ -196,6 +197,37 @@ class UsageSlot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source_id} {self.began_at:%F %T}"
+
+
+class IdleSlot(models.Model):
+    """GPU-seconds that one workload held within one hour of UTC, and in how many of them its devices did nothing.
+
+    allocated >= observed >= idle: observed is what a device is known to be held for while its use is known.  ``rest``
+    sums up workloads that found no row of their own.
+    """
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="idling")
+    began_at = models.DateTimeField(help_text="start of the hour")
+    cluster = models.CharField(max_length=253)
+    tenant = models.CharField(max_length=253, blank=True, help_text="empty where nobody says whose it is")
+    namespace = models.CharField(max_length=253, blank=True)
+    workload = models.CharField(max_length=300, blank=True, help_text="empty for pods that nothing made")
+    rest = models.BooleanField(default=False)
+    allocated_gpu_s = models.FloatField(default=0)
+    observed_gpu_s = models.FloatField(default=0)
+    idle_gpu_s = models.FloatField(default=0)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["source", "began_at", "cluster", "tenant", "namespace", "workload", "rest"],
+                name="idle_slot_once",
+            )
+        ]
+        indexes: ClassVar = [models.Index(fields=["began_at", "tenant"], name="idle_of_tenant")]
+
+    def __str__(self) -> str:
+        return f"{self.source_id} {self.began_at:%F %H} {self.namespace}/{self.workload}"
 
 
 class Upload(models.Model):

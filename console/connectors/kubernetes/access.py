@@ -246,6 +246,11 @@ class _EncryptedPool(HTTPSConnectionPool):
     ConnectionCls = _Encrypted
 
 
+def guard(pools: urllib3.PoolManager) -> None:
+    """No connection of these pools sends anything to an address where credentials of machines are kept."""
+    pools.pool_classes_by_scheme = {"http": _PlainPool, "https": _EncryptedPool}
+
+
 def _decoded(entry: dict[str, Any], key: str) -> bytes:
     try:
         return base64.b64decode(str(entry.get(key) or ""), validate=True)
@@ -307,7 +312,7 @@ def _named(configuration: Configuration, context: ssl.SSLContext | None) -> ApiC
     client = ApiClient(configuration)
     client.user_agent = AGENT
     pools = client.rest_client.pool_manager
-    pools.pool_classes_by_scheme = {"http": _PlainPool, "https": _EncryptedPool}
+    guard(pools)
     if context is not None:
         pools.connection_pool_kw["ssl_context"] = context
     return client

@@ -12,7 +12,7 @@ import msgspec
 from console.connectors.kubernetes import logins
 from console.connectors.kubernetes.feed import ClusterFeed
 from console.connectors.kubernetes.wire import Api
-from console.connectors.protocol import Aside, ConnectorError, Outcome, Told, the_cluster
+from console.connectors.protocol import Aside, ConnectorError, Layer, Outcome, Told, the_cluster
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.records import NodeRecord, PodRecord
 from scheduler.kubernetes.objects import Bad
@@ -26,17 +26,19 @@ class KubernetesConnector:
 
     acts = False
 
-    def __init__(self, cluster: str, feed: ClusterFeed | None = None) -> None:
-        self._cluster, self._feed = cluster, feed
+    def __init__(self, cluster: str, feed: ClusterFeed | None = None, sampler: Layer | None = None) -> None:
+        self._cluster, self._feed, self._sampler = cluster, feed, sampler
 
     def version(self) -> str:
-        return self._followed().version()
+        version = self._followed().version()
+        return f"{version} {self._sampler.version()}" if self._sampler is not None else version
 
     def observe(self) -> Told:
-        """The cluster now, what the format could not hold of it, and what could not be read."""
+        """The cluster now with what was measured of it, what the format could not hold, what could not be read."""
         reading = self._followed().document()
         aside = [_aside(one) for one in reading.unheld] + [_unread(one) for one in reading.bad]
-        return Told(reading.document, tuple(aside))
+        document = reading.document if self._sampler is None else self._sampler.laid_over(reading.document)
+        return Told(document, tuple(aside))
 
     def read_pod(self, key: str, cluster: str | None = None) -> PodRecord | None:
         the_cluster(cluster, (self._cluster,))

@@ -24,6 +24,7 @@ from console.inventory.services.measuring import has_newer, snapshot_of, store_m
 from console.inventory.services.observing import Encoded, connector_of, fresh, newest, observe, observe_due, revision_of
 from console.inventory.services.retention import sweep
 from console.inventory.services.sources import remove_source, retry_source
+from console.inventory.services.telemetry import TelemetryAsked, drop_telemetry, set_telemetry
 from console.inventory.services.watching import MOST as MOST_WATCHED
 from console.inventory.services.watching import Watcher
 from scheduler.cluster.errors import InputError
@@ -36,6 +37,7 @@ __all__ = [
     "Encoded",
     "InputError",
     "ReadError",
+    "TelemetryAsked",
     "Watcher",
     "accept_upload",
     "add_cluster",
@@ -43,6 +45,7 @@ __all__ = [
     "change_cluster",
     "cluster_role",
     "connector_of",
+    "drop_telemetry",
     "establish_world",
     "fresh",
     "has_newer",
@@ -56,6 +59,7 @@ __all__ = [
     "reseal_credentials",
     "retry_source",
     "revision_of",
+    "set_telemetry",
     "snapshot_of",
     "snapshots_to_compare",
     "store_comparison",

@@ -159,8 +159,9 @@ def follow_anew(user: Any, source: Source) -> None:
 
 def forget_cluster(config: dict[str, Any]) -> None:
     """The source is gone: so are its credentials."""
-    if config.get("credential"):
-        credentials.forget(config["credential"])
+    for owner in (config, config.get("telemetry") or {}):
+        if owner.get("credential"):
+            credentials.forget(owner["credential"])
 
 
 def reseal_credentials() -> int:

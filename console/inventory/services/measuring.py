@@ -8,12 +8,12 @@ from django.db.models import F
 
 from console.inventory import archive
 from console.inventory.models import Measurement, Observation, UsageSlot
+from console.inventory.services import idling
 from console.inventory.services.recording import TOPIC
 from console.live.services import publish
 from scheduler.cluster.snapshot import Snapshot
 
 SLOT_S = 300
-GAP_PERIODS = 6  # after so long without a reading nothing is known of the time between
 
 
 def has_newer(observation_id: int) -> bool:
@@ -56,6 +56,7 @@ def store_measurement(
     if created:
         if before is not None:
             _sum_up(before, observation)
+            idling.add_up(before.observation, observation)
         publish(TOPIC, "snapshot.measured", revision=observation.revision, source=observation.source.name)
     return measurement
 
@@ -63,7 +64,7 @@ def store_measurement(
 def _sum_up(before: Measurement, observation: Observation) -> None:
     """What held at the former reading held until this one, unless too long went by to say so."""
     start, end = before.observation.observed_at, observation.observed_at
-    if (end - start).total_seconds() > max(60, GAP_PERIODS * observation.source.period_s):
+    if (end - start).total_seconds() > idling.longest_gap_s(observation.source):
         return
     while start < end:
         slot = slot_of(start)

@@ -12,6 +12,7 @@ from console.inventory.models import (
     Blob,
     Comparison,
     FleetLayout,
+    IdleSlot,
     Layout,
     Measurement,
     Observation,
@@ -25,6 +26,7 @@ READINGS = 120  # per source: how far back a delta of the map can start
 SNAPSHOTS = 30  # per source: how far back a page can be read "as of"
 YOUNG_S = 600  # a blob is stored before the row that names it is committed
 USAGE_DAYS = 100
+IDLE_DAYS = 8  # a week, and the day that is running
 UPLOAD_DAYS = 30
 COMPARISON_S = 3600  # worked out again where somebody asks later
 
@@ -46,6 +48,7 @@ def sweep() -> dict[str, int]:
     dropped["layouts"] = _drop_layouts()
     _drop_unheld()
     UsageSlot.objects.filter(began_at__lt=now - timedelta(days=USAGE_DAYS)).delete()
+    IdleSlot.objects.filter(began_at__lt=now - timedelta(days=IDLE_DAYS)).delete()
     Upload.objects.filter(created_at__lt=now - timedelta(days=UPLOAD_DAYS)).delete()
     Comparison.objects.filter(asked_at__lt=now - timedelta(seconds=COMPARISON_S)).delete()
     return dropped

@@ -1,0 +1,180 @@
+"""The wire to a Prometheus endpoint: instant queries by GET, one after the other, with limits on time and size."""
+
+import base64
+import ssl
+import time
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import urllib3
+
+from console.connectors.kubernetes import credentials
+from console.connectors.kubernetes.access import AGENT, ALLOWABLE, AccessError, guard, refuse_address
+from console.connectors.protocol import ConnectorError
+from scheduler.cluster.errors import InputError
+from scheduler.telemetry.exporters import Options, Query, queries
+from scheduler.telemetry.merging import Telemetry, gather
+from scheduler.telemetry.vectors import Sample, parse_vector
+
+NOBODY, BEARER, BASIC = "none", "bearer", "basic"
+MEANS = (NOBODY, BEARER, BASIC)
+PIECE = 1 << 16
+Config = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``answer_s`` and ``answer_bytes`` are of one answer as a whole, unpacked."""
+
+    connect_s: float = 5.0
+    silent_s: float = 15.0
+    answer_s: float = 30.0
+    answer_bytes: int = 192 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where to ask and as whom.  ``url`` is what stands before /api/v1; the secret is a token or a password."""
+
+    url: str
+    means: str = NOBODY
+    user: str = ""
+    secret: str = field(default="", repr=False)
+    ca: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        found = {"Accept": "application/json", "User-Agent": AGENT, "Accept-Encoding": "gzip"}
+        if self.means == BEARER:
+            found["Authorization"] = f"Bearer {self.secret}"
+        elif self.means == BASIC:
+            pair = base64.b64encode(f"{self.user}:{self.secret}".encode()).decode()
+            found["Authorization"] = f"Basic {pair}"
+        return found
+
+
+class Prometheus:
+    """One endpoint.  Used by one thread at a time."""
+
+    def __init__(self, endpoint: Endpoint, options: Options, limits: Limits | None = None) -> None:
+        self._endpoint, self._options, self._limits = endpoint, options, limits or Limits()
+        self._pools = urllib3.PoolManager(ssl_context=_trust(endpoint.ca), maxsize=1)
+        guard(self._pools)
+
+    def measure(self) -> Telemetry:
+        """All queries; raises ``ConnectorError`` where one of them brings nothing that can be read.
+
+        Samples are as old as the endpoint's own clock says, so that a clock that differs from ours makes none unknown.
+        """
+        samples: list[Sample] = []
+        for query in queries(self._options):
+            samples += self._samples(query)
+        now_s = max((sample.at_s for sample in samples), default=0.0)
+        return gather(samples, self._options, now_s)
+
+    def close(self) -> None:
+        self._pools.clear()
+
+    def _samples(self, query: Query) -> tuple[Sample, ...]:
+        status, body = self._ask(query.expression)
+        if status in (401, 403):
+            raise ConnectorError(f"query {query.name}: the endpoint refuses these credentials ({status})")
+        if 300 <= status < 400:
+            raise ConnectorError(f"query {query.name}: the endpoint leads elsewhere ({status}), which is not followed")
+        try:
+            return parse_vector(body, query.metric)
+        except InputError as error:
+            told = f" ({status})" if status != 200 else ""
+            raise ConnectorError(f"query {query.name}{told}: {error}") from None
+
+    def _ask(self, expression: str) -> tuple[int, bytes]:
+        limits = self._limits
+        deadline = time.monotonic() + limits.answer_s
+        try:
+            answer = self._pools.request(
+                "GET",
+                f"{self._endpoint.url}/api/v1/query",
+                fields={"query": expression},
+                headers=self._endpoint.headers,
+                timeout=urllib3.Timeout(connect=limits.connect_s, read=limits.silent_s),
+                retries=False,
+                redirect=False,
+                preload_content=False,
+            )
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise ConnectorError(_words(error)) from None
+        try:
+            return answer.status, self._body(answer, deadline)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise ConnectorError(_words(error)) from None
+        finally:
+            answer.close()  # what was not read to its end must not be used again
+
+    def _body(self, answer: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+        pieces, size = [], 0
+        while piece := answer.read1(PIECE, decode_content=True):
+            pieces.append(piece)
+            size += len(piece)
+            if size > self._limits.answer_bytes:
+                raise ConnectorError(f"an answer is larger than {self._limits.answer_bytes:,} bytes")
+            if time.monotonic() > deadline:
+                raise ConnectorError(f"an answer took longer than {self._limits.answer_s:g} s")
+        return b"".join(pieces)
+
+
+def check_endpoint(url: str, means: str, user: str, ca: str, *, plain: bool) -> str:
+    """The address as it is kept.  Raises ``InputError`` with the field; ``plain``: secrets may go over http."""
+    parts = urlsplit(url.strip().rstrip("/"))
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise InputError("url", url[:100], "the address of a Prometheus, beginning with https:// or http://")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise InputError("url", None, "more than an address: give user and secret in their own fields")
+    try:
+        refuse_address(parts.hostname)
+        _trust(ca)
+    except AccessError as error:
+        raise InputError("ca" if "authority" in str(error) else "url", None, str(error)) from None
+    if means not in MEANS:
+        raise InputError("means", means[:40], f"one of {', '.join(MEANS)}")
+    if means != NOBODY and parts.scheme == "http" and not plain:
+        raise InputError("url", None, f"this is {ALLOWABLE['plain-http']}")
+    if means == BASIC and (not user or ":" in user):
+        raise InputError("user", None, "a user name without a colon")
+    return parts.geturl()
+
+
+def options_of(config: Config) -> Options:
+    """Raises ``InputError``."""
+    try:
+        matchers = msgspec.convert(config.get("matchers", ()), tuple[tuple[str, str], ...])
+        labels = msgspec.convert(config.get("node_labels", ()), tuple[str, ...])
+    except msgspec.ValidationError as error:
+        raise InputError("telemetry", None, str(error)) from None
+    return Options(node_labels=labels or Options().node_labels, matchers=matchers)
+
+
+def endpoint_of(config: Config) -> Endpoint:
+    """With its secret opened.  Raises ``ConnectorError``."""
+    name = config.get("credential")
+    secret = credentials.fetch(name).decode() if name else ""
+    return Endpoint(config["url"], config["means"], config.get("user", ""), secret, config.get("ca", ""))
+
+
+def _trust(ca: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cadata=ca or None)
+    except (ssl.SSLError, ValueError):
+        raise AccessError("the authority is no certificate in PEM form") from None
+
+
+def _words(error: Exception) -> str:
+    """What went wrong, without addresses of objects in memory."""
+    if isinstance(error, urllib3.exceptions.ReadTimeoutError):
+        return "the endpoint is silent"
+    if isinstance(error, urllib3.exceptions.SSLError | ssl.SSLError):
+        return "TLS with the endpoint failed: " + str(error)[:200]
+    if isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError):
+        return "the endpoint cannot be reached"
+    return f"the connection to the endpoint broke: {type(error).__name__}"
