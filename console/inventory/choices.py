@@ -33,6 +33,14 @@ class Way(TextChoices):
     IN_CLUSTER = "in-cluster", "With the account of the pod that Slackline runs in"
 
 
+class Means(TextChoices):
+    """As whom a telemetry endpoint is asked; a test holds the words to the connector's."""
+
+    NOBODY = "none", "Nobody: it needs no credentials"
+    BEARER = "bearer", "With a token"
+    BASIC = "basic", "With user and password"
+
+
 class Levels(TextChoices):
     """Which node labels name the levels of the network; a test holds the words to the reader's presets."""
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from console.inventory.choices import Behaviour, Levels, UploadKind, Way
+from console.inventory.choices import Behaviour, Levels, Means, UploadKind, Way
 
 
 class LoadForm(forms.Form):
@@ -136,6 +136,45 @@ class ClusterForm(forms.Form):
             "low_below": said["low_below"],
             "low_labels": pairs(said["low_labels"]),
         }
+
+
+class TelemetryForm(forms.Form):
+    """A Prometheus endpoint of a cluster.  The secret is never drawn again, also where it was refused."""
+
+    url = forms.CharField(max_length=500, label="Address", help_text="what stands before /api/v1/query")
+    means = forms.ChoiceField(choices=Means.choices, initial=Means.NOBODY, label="As whom")
+    user = forms.CharField(required=False, max_length=200, label="User", help_text="with a password only")
+    secret = forms.CharField(
+        required=False, max_length=20_000, label="Token or password", widget=forms.PasswordInput(render_value=False)
+    )
+    ca = forms.CharField(
+        required=False, max_length=100_000, label="Authority", help_text="PEM; empty: the usual", widget=forms.Textarea
+    )
+    node_labels = forms.CharField(
+        required=False, max_length=500, label="Labels with the node", help_text="the first that is there counts"
+    )
+    matchers = forms.CharField(
+        required=False, max_length=1000, label="Only series with", help_text="label=value, apart by commas"
+    )
+    idle_below = forms.IntegerField(min_value=1, max_value=100, initial=5, label="Idle below, % of SMs")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs.update({"class": "sl-input", "autocomplete": "off"})
+        self.fields["ca"].widget.attrs.update({"rows": 2, "spellcheck": "false"})
+
+    def clean_matchers(self) -> str:
+        text = str(self.cleaned_data["matchers"])
+        if any(not all(pair) for pair in pairs(text)):
+            raise forms.ValidationError("Each of them is a label, an equals sign and a value.")
+        return text
+
+    def asked(self) -> dict[str, Any]:
+        """The fields of ``services.TelemetryAsked``."""
+        said = self.cleaned_data
+        lists = {"node_labels": words(said["node_labels"]), "matchers": pairs(said["matchers"])}
+        return {**said, **lists}
 
 
 def words(text: str) -> tuple[str, ...]:

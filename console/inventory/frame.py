@@ -21,6 +21,7 @@ def register() -> None:
     register_entry(Entry("since", "Changes", "inventory:since", "arrows-diff", order=25, permission=own))
     register_entry(Entry("nodes", "Nodes", "inventory:nodes", "server", order=12, permission=own))
     register_entry(Entry("pods", "Pods", "inventory:pods", "box", order=14, permission=own))
+    register_entry(Entry("idle", "Idle", "inventory:idle", "zzz", order=27, permission=own))
     register_entry(Entry("sources", "Sources", "inventory:sources", "database", order=70, permission=fleet))
     register_hits("nodes and pods", hits)
     register_hits("changes", change_hits)

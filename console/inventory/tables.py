@@ -5,12 +5,13 @@ from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from console.inventory.selectors import NodeRow, PodRow, UnheldRow
+from console.inventory.selectors import IdleRow, NodeRow, PodRow, UnheldRow
 from console.inventory.selectors.changes import TenantChange
 
 NODE_HEAD = tuple(field.name for field in fields(NodeRow))
 POD_HEAD = tuple(field.name for field in fields(PodRow))
 CHANGE_HEAD = ("cause", "source", "cluster", "model", "asw", "node", "gpus")
+IDLE_HEAD = tuple(field.name for field in fields(IdleRow))
 UNHELD_HEAD = tuple(field.name for field in fields(UnheldRow))
 TENANT_CHANGE_HEAD = tuple(field.name for field in fields(TenantChange))
 
@@ -58,6 +59,22 @@ POD_COLUMNS = (
     Column("Priority", "priority", number=True),
     Column("State", ""),
 )
+
+IDLE_FIGURES = (
+    Column("Idle", "idle", number=True),
+    Column("Of observed", "", number=True),
+    Column("Observed", "observed", number=True),
+    Column("Allocated", "allocated", number=True),
+)
+IDLE_COLUMNS = {
+    "workload": (
+        Column("Workload", "workload"),
+        *IDLE_FIGURES,
+        Column("Tenant", "tenant"),
+        Column("Cluster", "cluster"),
+    ),
+    "tenant": (Column("Tenant", "tenant"), *IDLE_FIGURES),
+}
 
 
 def headings(

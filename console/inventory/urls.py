@@ -1,7 +1,7 @@
 from django.urls import path
 
-from console.inventory import api, api_clusters, api_since
-from console.inventory.views import clusters, fleet, maps, since, sources
+from console.inventory import api, api_clusters, api_idle, api_since
+from console.inventory.views import clusters, fleet, idle, maps, since, sources
 
 urlpatterns = [
     path("fleet/nodes/", fleet.node_table, name="nodes"),
@@ -15,6 +15,8 @@ urlpatterns = [
     path("fleet/pod", fleet.pod, name="pod-named"),
     path("fleet/workloads/<str:cluster>/<path:name>", fleet.workload, name="workload"),
     path("fleet/workload", fleet.workload, name="workload-named"),
+    path("fleet/idle/", idle.idle_table, name="idle"),
+    path("fleet/idle.csv", idle.idle_csv, name="idle-csv"),
     path("fleet/map/nodes/<str:revision>", maps.map_nodes, name="map-nodes"),
     path("fleet/map/gpus/<str:revision>", maps.map_gpus, name="map-gpus"),
     path("fleet/map/layout/<str:digest>", maps.map_layout, name="map-layout"),
@@ -33,6 +35,8 @@ urlpatterns = [
     path("sources/<row:source_id>/not-held.csv", clusters.unheld_csv, name="source-unheld-csv"),
     path("sources/<row:source_id>/change", clusters.change, name="cluster-change"),
     path("sources/<row:source_id>/test", clusters.test_known, name="source-test"),
+    path("sources/<row:source_id>/telemetry", idle.telemetry, name="telemetry"),
+    path("sources/<row:source_id>/telemetry/remove", idle.telemetry_remove, name="telemetry-remove"),
     path("sources/uploads/<row:upload_id>", sources.upload, name="upload"),
     path("sources/<row:source_id>/retry", sources.retry, name="source-retry"),
     path("sources/<row:source_id>/remove", sources.remove, name="source-remove"),
@@ -46,6 +50,7 @@ api_urlpatterns = [
     path("clusters/<row:source_id>/test/", api_clusters.KnownTest.as_view(), name="cluster-test-known"),
     path("clusters/<row:source_id>/follow-anew/", api_clusters.FollowAnew.as_view(), name="cluster-follow-anew"),
     path("clusters/<row:source_id>/not-held/", api_clusters.UnheldList.as_view(), name="cluster-unheld"),
+    path("clusters/<row:source_id>/telemetry/", api_idle.ClusterTelemetry.as_view(), name="cluster-telemetry"),
     path("uploads/<row:upload_id>/", api.UploadDetail.as_view(), name="upload"),
     path("observations/", api.ObservationList.as_view(), name="observations"),
     path("nodes/", api.NodeList.as_view(), name="nodes"),
@@ -53,6 +58,9 @@ api_urlpatterns = [
     path("pods/", api.PodList.as_view(), name="pods"),
     path("pods/one/", api.PodDetail.as_view(), name="pod"),
     path("workloads/one/", api.WorkloadDetail.as_view(), name="workload"),
+    path("fleet/idle/", api_idle.IdleList.as_view(), name="fleet-idle"),
+    path("fleet/unhealthy/", api_idle.UnhealthyList.as_view(), name="fleet-unhealthy"),
+    path("fleet/watts/", api_idle.WattsNow.as_view(), name="fleet-watts"),
     path("fleet/headline/", api.Headline.as_view(), name="fleet-headline"),
     path("fleet/layout/", api.FleetLayout.as_view(), name="fleet-layout"),
     path("fleet/pools/", api.PoolList.as_view(), name="fleet-pools"),

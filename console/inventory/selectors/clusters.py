@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from console.inventory.choices import DONE, LEASE_S, UNHELD, WATCHED, Levels, Way
 from console.inventory.models import Observation, Source, Unheld, Watch, WatchProcess
+from console.inventory.selectors.idling import TelemetryState, telemetry_state
 from console.inventory.selectors.sources import SourceRow, row_of, source_for
 from console.inventory.selectors.viewing import NotThereError
 
@@ -125,6 +126,7 @@ class SourceCard:
     health: Health | None
     unheld: UnheldSummary | None
     watchers: int
+    telemetry: TelemetryState | None
 
 
 def source_card(viewer: Any, source_id: int) -> SourceCard:
@@ -144,6 +146,7 @@ def source_card(viewer: Any, source_id: int) -> SourceCard:
         health=_health(watch) if watch is not None else None,
         unheld=_summary(newest.unheld) if newest is not None and newest.unheld is not None else None,
         watchers=len(watch_processes()) if source.kind in WATCHED else 0,
+        telemetry=telemetry_state(source) if source.kind in WATCHED else None,
     )
 
 

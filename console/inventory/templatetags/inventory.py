@@ -53,6 +53,26 @@ def magnitude(value: int) -> int:
     return abs(value)
 
 
+@register.filter
+def gpu_hours(hours: Any) -> str | None:
+    """One decimal under a hundred; what is there and rounds to nothing is not called nothing; unknown stays unknown."""
+    if not isinstance(hours, int | float):
+        return None
+    if 0 < hours < 0.05:
+        return "< 0.1"
+    return f"{hours:,.1f}" if hours < 100 else f"{hours:,.0f}"
+
+
+@register.filter
+def kilowatts(watts: int | None) -> str | None:
+    return None if watts is None else f"{watts / 1000:,.1f}"
+
+
+@register.filter
+def power_note(power: Any) -> str:
+    return f"{power.nodes:,} of {power.of_nodes:,} nodes tell"
+
+
 register.filter("cause_label", since_words.cause_label)
 register.filter("place_words", since_words.place_words)
 register.filter("signed_milli", since_words.signed_milli)

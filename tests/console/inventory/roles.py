@@ -6,6 +6,7 @@ from tests.builders.worlds import world
 from tests.console.role_matrix import FLEET, OPERATORS, SIGNED_IN, Arguments, Route
 
 CLUSTER = {"name": "k8s", "way": "kubeconfig", "period_s": 10, "levels": "auto"}
+TELEMETRY = {"url": "https://prometheus.example", "means": "none", "idle_below": 5}
 FILE = {"kind": "snapshot", "name": "x", "behaviour": "file"}
 
 
@@ -77,6 +78,17 @@ ROUTES = (
     Route("inventory:pod-named", SIGNED_IN, ok=404),
     Route("inventory:workload", FLEET, make=_workload, denied=404),
     Route("inventory:workload-named", SIGNED_IN, ok=404),
+    Route("inventory:idle", SIGNED_IN, make=_fleet),
+    Route("inventory:idle-csv", SIGNED_IN, make=_fleet),
+    Route("inventory:telemetry", OPERATORS, make=_cluster),
+    Route("inventory:telemetry", OPERATORS, method="post", make=_cluster, body=TELEMETRY, ok=302),
+    Route("inventory:telemetry-remove", OPERATORS, method="post", make=_cluster, ok=302),
+    Route("api:fleet-idle", SIGNED_IN, make=_fleet),
+    Route("api:fleet-unhealthy", SIGNED_IN, make=_fleet),
+    Route("api:fleet-watts", FLEET, make=_fleet),
+    Route("api:cluster-telemetry", FLEET, make=_cluster, ok=404),  # it has none yet
+    Route("api:cluster-telemetry", OPERATORS, method="put", make=_cluster, body=TELEMETRY),
+    Route("api:cluster-telemetry", OPERATORS, method="delete", make=_cluster, ok=204),
     Route("inventory:map-nodes", FLEET, make=_revision),
     Route("inventory:map-gpus", FLEET, make=_revision),
     Route("inventory:map-layout", FLEET, make=_layout),

@@ -50,6 +50,8 @@ PAGES = [
     ("inventory:node-why", ["default", "n1"], ""),
     ("inventory:pod", ["default", "t1ns/mine"], ""),
     ("inventory:since", [], "?from=2026-01-01T00:00:00Z"),
+    ("inventory:idle", [], "?window=7d"),
+    ("inventory:idle-csv", [], "?window=7d"),
     ("inventory:workload", ["default", "t1ns/team-job"], ""),
     ("overview:fleet", [], ""),
 ]

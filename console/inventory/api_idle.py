@@ -1,0 +1,134 @@
+"""The API of idle GPUs, of devices that are not well, and of the endpoints that tell."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import status
+from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from console.inventory import selectors, services
+from console.inventory import serializers_idle as shapes
+from console.inventory.selectors.idling import GROUPS, SORTS, WINDOWS
+from console.inventory.selectors.paging import BadCursorError, size_of
+from console.rest.permissions import NeedsPermission
+
+OWN, FLEET, LOAD = "inventory.view_own", "inventory.view_fleet", "inventory.load_cluster"
+WORDS = (*SORTS, *(f"-{word}" for word in SORTS))
+
+
+def _text(name: str, words: str = "", choices: tuple[str, ...] | None = None) -> OpenApiParameter:
+    return OpenApiParameter(name, OpenApiTypes.STR, description=words, enum=choices)
+
+
+FILTERS = [
+    _text("window", "so many full hours, and the one that runs", tuple(WINDOWS)),
+    _text("by", "one row for each", tuple(GROUPS)),
+    _text("source"),
+    _text("tenant"),
+    _text("text", "part of a name"),
+    _text("sort", "a leading - turns it round", WORDS),
+    _text("cursor", "as given in next and previous"),
+    OpenApiParameter("limit", OpenApiTypes.INT, description="rows of a page, 1 to 200"),
+]
+
+
+class _View(APIView):
+    permission = OWN
+    permission_classes = (NeedsPermission,)
+
+
+class IdleList(_View):
+    """Allocated, observed and idle GPU-hours by owner.  A tenant gets its own."""
+
+    @extend_schema(operation_id="fleet_idle", parameters=FILTERS, responses=shapes.IdlePageSerializer)
+    def get(self, request: Request) -> Response:
+        query = request.query_params
+        filters = selectors.IdleFilters.of(query)
+        cursor, size = query.get("cursor", "")[:60], size_of(query.get("limit"))
+        try:
+            page = selectors.idle_rows(
+                request.user, filters, sort=query.get("sort", "")[:40] or "-idle", cursor=cursor, size=size
+            )
+        except BadCursorError as error:
+            raise ValidationError({"cursor": [str(error)]}) from error
+        found: dict[str, Any] = {
+            "since": selectors.idle_since(filters),
+            "total": page.total,
+            "start": page.start,
+            "next": _link(request, page.next),
+            "previous": _link(request, page.previous),
+            "results": page.rows,
+        }
+        return Response(shapes.IdlePageSerializer(found).data)
+
+
+class UnhealthyList(_View):
+    """Devices that are degraded or failed now, failed ones first; ``total`` counts those that are not listed, too."""
+
+    @extend_schema(operation_id="fleet_unhealthy", responses=shapes.UnhealthySerializer)
+    def get(self, request: Request) -> Response:
+        rows, total = selectors.sick_devices(request.user)
+        return Response(shapes.UnhealthySerializer({"total": total, "results": rows}).data)
+
+
+class WattsNow(_View):
+    """Measured power of all nodes that tell."""
+
+    permission = FLEET
+
+    @extend_schema(operation_id="fleet_watts", responses=shapes.WattsSerializer)
+    def get(self, request: Request) -> Response:
+        found = selectors.watts_now(request.user)
+        if found is None:
+            raise NotFound("The power of nodes is told to those who see the whole fleet.")
+        return Response(shapes.WattsSerializer(found).data)
+
+
+class ClusterTelemetry(_View):
+    """The telemetry endpoint of a cluster and how it fares.  Its secret is never told."""
+
+    permissions = {"GET": FLEET, "PUT": LOAD, "DELETE": LOAD}  # noqa: RUF012
+
+    @extend_schema(responses=shapes.ClusterTelemetrySerializer)
+    def get(self, request: Request, source_id: int) -> Response:
+        state = selectors.telemetry_state(self._cluster(request, source_id))
+        if state is None:
+            raise NotFound("This cluster has no telemetry endpoint.")
+        return Response(shapes.ClusterTelemetrySerializer(state).data)
+
+    @extend_schema(request=shapes.TelemetryAskedSerializer, responses=shapes.ClusterTelemetrySerializer)
+    def put(self, request: Request, source_id: int) -> Response:
+        """Attaches an endpoint, or changes it; without ``secret`` the one of the same address stays."""
+        found = self._cluster(request, source_id)
+        form = shapes.TelemetryAskedSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        try:
+            asked = services.TelemetryAsked(**shapes.telemetry_fields(form.validated_data))
+            changed = services.set_telemetry(request.user, found, asked)
+        except services.ClusterError as error:
+            raise ValidationError({error.field: [error.reason]}) from error
+        return Response(shapes.ClusterTelemetrySerializer(selectors.telemetry_state(changed)).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, source_id: int) -> Response:
+        """Forgets the endpoint and its secret."""
+        services.drop_telemetry(request.user, self._cluster(request, source_id))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _cluster(self, request: Request, source_id: int) -> Any:
+        try:
+            return selectors.cluster_for(request.user, source_id)
+        except selectors.NotThereError as error:
+            raise NotFound("There is no such cluster.") from error
+
+
+def _link(request: Request, cursor: str | None) -> str | None:
+    if cursor is None:
+        return None
+    query = request.query_params.copy()
+    query["cursor"] = cursor
+    return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")

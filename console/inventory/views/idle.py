@@ -1,0 +1,144 @@
+"""What is allocated and does nothing, what is not well, and the endpoint that tells."""
+
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from console.inventory import selectors, services
+from console.inventory.forms import TelemetryForm
+from console.inventory.selectors.idling import GROUPS, WINDOWS
+from console.inventory.selectors.paging import PAGE, BadCursorError, size_of
+from console.inventory.tables import IDLE_COLUMNS, IDLE_HEAD, csv_lines, headings
+from console.rest.csv import csv_response
+
+OWN, LOAD = "inventory.view_own", "inventory.load_cluster"
+WINDOW_WORDS = {"1h": "1 h", "24h": "24 h", "7d": "7 d"}
+PARTS = ("tiles", "sick")
+secretive = sensitive_post_parameters("secret")
+
+
+@require_safe
+@permission_required(OWN, raise_exception=True)
+@vary_on_headers("HX-Request")
+def idle_table(request: HttpRequest) -> HttpResponse:
+    """GPU-hours by owner over a window; htmx asks for the table alone."""
+    filters, sort = _asked(request)
+    size, cursor = size_of(request.GET.get("limit")), request.GET.get("cursor", "")[:60]
+    try:
+        page = selectors.idle_rows(request.user, filters, sort=sort, cursor=cursor, size=size)
+    except BadCursorError as error:
+        raise Http404(f"This page of the table is no longer there: {error}.") from error
+    query = _query(filters, sort, size)
+    context = {
+        "section": "idle",
+        "filters": filters,
+        "view": {"sort": sort, "cursor": cursor},
+        "page": page,
+        "query": urlencode(query),
+        "headings": headings(IDLE_COLUMNS[filters.by], query, sort),
+        "next": _at(query, page.next),
+        "previous": _at(query, page.previous),
+        "since": selectors.idle_since(filters),
+        "total": selectors.idle_total(request.user, filters),
+    }
+    asked = request.GET.get("part", "")
+    if asked in PARTS:
+        return render(request, f"inventory/idle.html#{asked}", context | _around(request, query))
+    if request.headers.get("HX-Request"):
+        return render(request, "inventory/idle.html#table", context)
+    return render(request, "inventory/idle.html", context | _around(request, query))
+
+
+def _around(request: HttpRequest, query: dict[str, str]) -> dict[str, Any]:
+    """What stands beside the table."""
+    sick, sick_total = selectors.sick_devices(request.user)
+    telemetry = selectors.telemetry_states(request.user)
+    return {
+        "windows": _choices("window", tuple(WINDOWS), WINDOW_WORDS, query),
+        "groups": _choices("by", tuple(GROUPS), {"workload": "Workload", "tenant": "Tenant"}, query),
+        "tenants": selectors.idle_tenants(request.user),
+        "sick": sick,
+        "sick_total": sick_total,
+        "sick_known": sick_total if sick_total or telemetry else None,
+        "watts": selectors.watts_now(request.user),
+        "telemetry": telemetry,
+        "reading": selectors.fleet_age(),
+    }
+
+
+def _choices(name: str, words: tuple[str, ...], labels: dict[str, str], query: dict[str, str]) -> list[dict[str, Any]]:
+    chosen = query.get(name)
+    return [
+        {"label": labels[word], "href": f"?{urlencode({**query, name: word})}", "on": word == chosen} for word in words
+    ]
+
+
+@require_safe
+@permission_required(OWN, raise_exception=True)
+def idle_csv(request: HttpRequest) -> HttpResponseBase:
+    filters, sort = _asked(request)
+    return csv_response("idle", IDLE_HEAD, csv_lines(selectors.idle_csv(request.user, filters, sort=sort)))
+
+
+@secretive
+@require_http_methods(["GET", "HEAD", "POST"])
+@permission_required(LOAD, raise_exception=True)
+def telemetry(request: HttpRequest, source_id: int) -> HttpResponse:
+    """The endpoint of a cluster: its form, and what became of it."""
+    found = _cluster(request, source_id)
+    state = selectors.telemetry_state(found)
+    form = TelemetryForm(request.POST) if request.method == "POST" else TelemetryForm(initial=_initial(state))
+    if request.method == "POST" and form.is_valid():
+        try:
+            services.set_telemetry(request.user, found, services.TelemetryAsked(**form.asked()))
+        except services.ClusterError as error:
+            form.add_error(error.field if error.field in form.fields else None, error.reason)
+        else:
+            messages.success(request, f"{found.name} is asked for telemetry from now on.")
+            return redirect("inventory:source", source_id=found.pk)
+    page = {"section": "sources", "form": form, "source": found, "state": state}
+    return render(request, "inventory/telemetry.html", page, status=400 if form.errors else 200)
+
+
+@require_POST
+@permission_required(LOAD, raise_exception=True)
+def telemetry_remove(request: HttpRequest, source_id: int) -> HttpResponse:
+    found = _cluster(request, source_id)
+    services.drop_telemetry(request.user, found)
+    messages.success(request, f"{found.name} has no telemetry any more; its secret is forgotten.")
+    return redirect("inventory:source", source_id=found.pk)
+
+
+def _initial(state: Any) -> dict[str, Any]:
+    if state is None:
+        return {}
+    plain = {name: getattr(state, name) for name in ("url", "means", "user", "ca", "idle_below")}
+    return {**plain, "node_labels": ", ".join(state.node_labels), "matchers": ", ".join(state.matchers)}
+
+
+def _asked(request: HttpRequest) -> tuple[selectors.IdleFilters, str]:
+    return selectors.IdleFilters.of(request.GET), str(request.GET.get("sort", ""))[:40] or "-idle"
+
+
+def _query(filters: selectors.IdleFilters, sort: str, size: int) -> dict[str, str]:
+    found = {**asdict(filters), "sort": sort, "limit": str(size) if size != PAGE else ""}
+    return {name: value for name, value in found.items() if value}
+
+
+def _at(query: dict[str, str], cursor: str | None) -> str | None:
+    return f"?{urlencode({**query, 'cursor': cursor})}" if cursor is not None else None
+
+
+def _cluster(request: HttpRequest, source_id: int) -> Any:
+    try:
+        return selectors.cluster_for(request.user, source_id)
+    except selectors.NotThereError as error:
+        raise Http404("There is no such cluster.") from error
