@@ -11,6 +11,7 @@ PAGES = (
     "/?measure=health",
     "/fleet/nodes/",
     "/fleet/pods/",
+    "/fleet/idle/",
     "/fleet/since/",
     "/plans/",
     "/consolidation/new/",
