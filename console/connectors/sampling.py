@@ -16,7 +16,7 @@ from console.connectors.prometheus import Config, Prometheus, endpoint_of, optio
 from console.connectors.protocol import ConnectorError
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.records import Document
-from scheduler.telemetry.merging import Merged, Telemetry, merge
+from scheduler.telemetry.merging import Laid, Merged, Telemetry, merge
 
 log = structlog.get_logger(__name__)
 EVERY_S, FRESH_S = 60.0, 300.0
@@ -49,6 +49,7 @@ class Sampler:
         self._error, self._asked = "", 0
         self._took_s: float | None = None
         self._merged: Merged | None = None
+        self._kept: tuple[int, dict[str, Laid]] = (0, {})
         self._stopping = threading.Event()
 
     def start(self, name: str) -> None:
@@ -82,8 +83,13 @@ class Sampler:
     def laid_over(self, document: Document) -> Document:
         """The document with what was measured, or as it is where nothing is fresh."""
         found = self._fresh()
-        self._merged = merge(document, found.telemetry) if found is not None else None
-        return self._merged.document if self._merged is not None else document
+        if found is None:
+            self._merged = None
+            return document
+        if self._kept[0] != found.number:
+            self._kept = (found.number, {})
+        self._merged = merge(document, found.telemetry, self._kept[1])
+        return self._merged.document
 
     def told(self) -> dict[str, Any]:
         """How it fares, for the source's page: plain values only."""

@@ -114,30 +114,52 @@ def _note(signs: dict[Signal, float], metric: Metric, value: float | None) -> No
     signs[metric.signal] = pick(signs.get(metric.signal, scaled), scaled)
 
 
-def merge(document: Document, telemetry: Telemetry) -> Merged:
-    """The document with what was measured; records of nodes without measurements are the very same objects."""
-    placed, reasons, lost = 0, {}, []
-    nodes = []
-    names = set()
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """One node before and after, so that it need not be done again while its record is the very same."""
+
+    before: NodeRecord
+    after: NodeRecord
+    devices: int
+    lost: tuple[str, ...]
+    reasons: tuple[tuple[int, str], ...]
+
+
+def merge(document: Document, telemetry: Telemetry, kept: dict[str, Laid] | None = None) -> Merged:
+    """The document with what was measured; records of nodes without measurements are the very same objects.
+
+    ``kept``, of earlier merges with the same telemetry, saves the work for nodes that did not change; it is filled.
+    """
+    kept = {} if kept is None else kept
+    nodes, laid = [], []
     for node in document.nodes:
-        names.add(node.name)
         measured = telemetry.nodes.get(node.name)
         if not measured:
             nodes.append(node)
             continue
-        at = _places(node, measured)
-        lost += [
-            f"{node.name} {one.uuid or one.index}" for place, one in zip(at, measured, strict=True) if place is None
-        ]
-        devices = {place: one for place, one in zip(at, measured, strict=True) if place is not None}
-        placed += len(devices)
-        reasons.update({(node.name, place): told.reason for place, one in devices.items() if (told := one.judgement)})
-        nodes.append(_measured_node(node, devices, measured))
-    elsewhere = sorted(telemetry.nodes.keys() - names)
-    unplaced = len(lost) + sum(len(telemetry.nodes[name]) for name in elsewhere)
-    named = tuple([*lost, *(f"node {name}" for name in elsewhere)][:SHOWN])
-    result = msgspec.structs.replace(document, nodes=nodes)
-    return Merged(result, placed, unplaced, named, {key: why for key, why in reasons.items() if why})
+        one = kept.get(node.name)
+        if one is None or one.before is not node:
+            one = kept[node.name] = _laid(node, measured)
+        nodes.append(one.after)
+        laid.append(one)
+    elsewhere = sorted(telemetry.nodes.keys() - {node.name for node in document.nodes})
+    lost = [name for one in laid for name in one.lost]
+    return Merged(
+        document=msgspec.structs.replace(document, nodes=nodes),
+        devices=sum(one.devices for one in laid),
+        unplaced=len(lost) + sum(len(telemetry.nodes[name]) for name in elsewhere),
+        named=tuple([*lost, *(f"node {name}" for name in elsewhere)][:SHOWN]),
+        reasons={(one.before.name, place): why for one in laid for place, why in one.reasons},
+    )
+
+
+def _laid(node: NodeRecord, measured: Sequence[Measured]) -> Laid:
+    at = _places(node, measured)
+    devices = {place: one for place, one in zip(at, measured, strict=True) if place is not None}
+    lost = (f"{node.name} {one.uuid or one.index}" for place, one in zip(at, measured, strict=True) if place is None)
+    told = ((place, one.judgement) for place, one in devices.items())
+    reasons = tuple((place, word.reason) for place, word in told if word is not None and word.reason)
+    return Laid(node, _measured_node(node, devices, measured), len(devices), tuple(lost), reasons)
 
 
 def _places(node: NodeRecord, measured: Sequence[Measured]) -> list[int | None]:

@@ -11,7 +11,7 @@ from scheduler.cluster.errors import InputError
 from scheduler.cluster.records import DeviceRecord, Document, NodeRecord, UtilisationRecord
 from scheduler.telemetry.exporters import EXPORTERS, METRICS, Options, queries
 from scheduler.telemetry.health import DEGRADED_XIDS, FAILED_XIDS, judge
-from scheduler.telemetry.merging import Merged, gather, merge
+from scheduler.telemetry.merging import Laid, Merged, gather, merge
 from scheduler.telemetry.vectors import parse_vector
 from tests.scheduler.telemetry.answers import NOW_S, answer, dcgm, series
 
@@ -172,6 +172,21 @@ def test_labels_are_checked_before_they_reach_a_query(field: str) -> None:
 
 def test_no_two_exporters_share_a_metric() -> None:
     assert len(METRICS) == sum(len(exporter.metrics) for exporter in EXPORTERS)
+
+
+def test_nodes_that_stay_the_same_are_not_laid_over_again() -> None:
+    told = gather(
+        parse_vector(answer(dcgm("DCGM_FI_DEV_GPU_UTIL", 5), dcgm("DCGM_FI_DEV_GPU_UTIL", 6, node="n2"))),
+        Options(),
+        NOW_S,
+    )
+    kept: dict[str, Laid] = {}
+    first = merge(world(NODE, NodeRecord(name="n2", gpus=1)), told, kept)
+    changed = NodeRecord(name="n2", gpus=1, cordoned=True)
+    second = merge(world(NODE, changed), told, kept)
+    assert second.document.nodes[0] is first.document.nodes[0]
+    assert second == merge(world(NODE, changed), told)
+    assert second.document.nodes[1].cordoned
 
 
 ROWS = st.lists(
