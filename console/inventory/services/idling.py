@@ -61,10 +61,14 @@ def add_up(before: Observation, after: Observation) -> None:
         return
     if not watched and not any(tally.observed for tally in tallies.values()):
         return
-    silent_s = (after.begun_at - before.observed_at).total_seconds()
-    end = after.begun_at if silent_s <= longest_gap_s(source) else before.observed_at
-    for hour, seconds in _hours(before.begun_at, end):
+    for hour, seconds in _hours(*span_of(before, after)):
         _add(source, hour, {owner: tally.times(seconds) for owner, tally in tallies.items()})
+
+
+def span_of(before: Observation, after: Observation) -> tuple[datetime, datetime]:
+    """From when until when ``before`` stood: until ``after``, where the silence between them was short enough."""
+    silent_s = (after.begun_at - before.observed_at).total_seconds()
+    return before.begun_at, after.begun_at if silent_s <= longest_gap_s(after.source) else before.observed_at
 
 
 def idle_below(source: Source) -> int:

@@ -62,10 +62,8 @@ def store_measurement(
 
 
 def _sum_up(before: Measurement, observation: Observation) -> None:
-    """What held at the former reading held until this one, unless too long went by to say so."""
-    start, end = before.observation.observed_at, observation.observed_at
-    if (end - start).total_seconds() > idling.longest_gap_s(observation.source):
-        return
+    """What held at the former reading held until this one, or for as long as anybody said so."""
+    start, end = idling.span_of(before.observation, observation)
     while start < end:
         slot = slot_of(start)
         stop = min(end, slot + timedelta(seconds=SLOT_S))

@@ -8,12 +8,13 @@ import pytest
 from django.urls import reverse
 from rest_framework.test import APIClient
 
+from console.connectors import documents
 from console.connectors.choices import Kind
 from console.inventory import archive, selectors
 from console.inventory.choices import SourceKind
-from console.inventory.models import UsageSlot
+from console.inventory.models import Observation, Source, UsageSlot
 from console.inventory.services.measuring import SLOT_S, slot_of
-from tests.builders.fleets import observed, simulated_source
+from tests.builders.fleets import observed, read, simulated_source
 from tests.builders.people import viewer
 from tests.builders.worlds import World, world
 
@@ -137,6 +138,21 @@ def test_days_of_23_24_and_25_hours(day: date, hours: int, at_two: list[tuple[st
     assert [bucket.allocated_gpus for bucket in found] == [8.0] * hours
     assert sum(bucket.allocated_gpus or 0 for bucket in found) == 8 * hours
     assert [(bucket.label, bucket.offset) for bucket in found if bucket.label == "02:00"] == at_two
+
+
+@pytest.mark.parametrize(("silent_s", "covered_s"), [(5, 300), (200, 100)])
+def test_what_was_only_confirmed_counts_and_what_nobody_saw_does_not(silent_s: int, covered_s: int) -> None:
+    first = observed(world().node("n1").pod("a", "n1", 4))
+    begun = first.begun_at - timedelta(seconds=300)
+    Observation.objects.update(begun_at=begun, observed_at=first.begun_at - timedelta(seconds=silent_s))
+    document = documents.keep(world().node("n1").pod("a", "n1", 2).json())
+    Source.objects.update(config={"document": document}, period_s=2)
+    later = read(Source.objects.get())
+    assert later.pk != first.pk
+    wanted = covered_s + (later.begun_at - first.begun_at).total_seconds() * (silent_s == 5)
+    rows = UsageSlot.objects.all()
+    assert sum(row.covered_s for row in rows) == pytest.approx(wanted)
+    assert sum(row.allocated_gpu_s for row in rows) == pytest.approx(4 * wanted)
 
 
 def test_hours_of_which_nothing_is_known_are_unknown_not_zero() -> None:
