@@ -1,5 +1,6 @@
 """Files that people give us: checked whole, kept whole, or refused with path, value and reason."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -178,9 +179,14 @@ def _simulated(name: str, document: Document, seed: int, behaviour: str) -> Sour
     return Source.objects.create(name=name, kind=SourceKind.SIMULATED, config={"cluster": uid}, period_s=period_s)
 
 
+def _as_read(path: str) -> list[str | int]:
+    """Key by which ``$.pods[9]`` comes before ``$.pods[10]``."""
+    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"\[(\d+)\]", path))]
+
+
 def _report(snapshot: Snapshot, warnings: list[str], extras: Mapping[str, Mapping[str, object]]) -> dict[str, Any]:
     """``extras`` by their paths in the file: a snapshot's rows stand in another order."""
-    unknown = [f"{path}.{field}" for path, fields in extras.items() for field in fields]
+    unknown = sorted((f"{path}.{field}" for path, fields in extras.items() for field in fields), key=_as_read)
     notes = [*warnings, *snapshot.warnings]
     return {
         "nodes": len(snapshot.node_name),
