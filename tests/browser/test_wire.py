@@ -109,4 +109,4 @@ def test_two_hundred_clients_do_not_come_back_in_one_second(fleet: Page) -> None
     assert len(back) == CLIENTS
     fullest = max(sum(start <= at < start + 1 for at in back) for start in back)
     assert fullest <= 0.4 * CLIENTS
-    assert max(back) <= DOWN_S + 60 * 1.3
+    assert max(back) <= DOWN_S + 60

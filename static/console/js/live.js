@@ -5,7 +5,7 @@
 import { clock, duration, serverNow, stateOf } from "./ages.js";
 
 const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 60000;
+const LONGEST_WAIT_MS = 46000; // a minute at most, with the jitter
 const JITTER = 0.3;
 const COALESCE_MS = 1000;
 const DRAWING_S = 2;
@@ -28,7 +28,7 @@ const status = {
 let socket = null;
 let retryTimer = 0;
 
-/** Wait before attempt n: doubles from half a second to a minute, give or take 30 %. */
+/** Wait before attempt n: doubles from half a second up to the longest, give or take 30 %. */
 export function waitBefore(attempt, random = Math.random) {
   const plain = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt);
   return plain * (1 - JITTER + 2 * JITTER * random());
