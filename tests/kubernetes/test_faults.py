@@ -49,6 +49,7 @@ def test_thousand_faults(cluster: Cluster, seed: int) -> None:
         _settle(player, cluster, weather)
         until(lambda: agreed(feed, player, kinds=KINDS), "equal to a fresh list")
         until(lambda: feed.health().ready, "ready")
+        until(lambda: not feed.document().bad, "what nobody could read is listed again")  # a doubt waits for its list
         reading, fresh = feed.document(), player.apply(lambda: _fresh(cluster))
     assert cluster.faults.injected.total() == MIXED
     assert reading.document.nodes == fresh.document.nodes
