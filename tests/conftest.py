@@ -14,6 +14,8 @@ from console.demo.redis_server import RedisServer
 from console.live import services as live_services
 from tests import settings as test_settings
 
+REAL_PROCESSES = ("faults", "kubernetes", "live")
+
 _server: Any = None
 
 # The gate looks at the same examples each time, so that a red one has one cause: the change. Elsewhere chance goes on.
@@ -26,6 +28,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     global _server
     if test_settings.OWN_REDIS_PORT is not None and not hasattr(session.config, "workerinput"):
         _server = RedisServer.plan(test_settings.SCRATCH, test_settings.OWN_REDIS_PORT, password="").start()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of real processes that are killed, lost and found again may be tried twice; the report says which were."""
+    for item in items:
+        if item.path.parent.name in REAL_PROCESSES:
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

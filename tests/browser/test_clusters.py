@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import violations
 from tests.browser.conftest import SignedIn
+from tests.browser.stack import Stack, running
 from tests.browser.steps import FINAL_MS, WAIT_MS, ask, state_is
 from tests.kubernetes import worlds
 from tests.kubernetes.player.cluster import Cluster
@@ -18,6 +19,19 @@ from tests.kubernetes.player.store import Store
 
 TOKEN = "t0p-s3cret-t0ken-of-the-player"
 NAME = "east-1"
+SMALL = 60  # nodes of the simulated cluster beside it
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A console of their own: a cluster that is lost stays on the page of everybody, and one with a plan is kept."""
+    with running(tmp_path_factory.mktemp("clusters"), SMALL) as stack:
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def console_url(stack: Stack) -> str:
+    return stack.url
 
 
 @pytest.fixture
