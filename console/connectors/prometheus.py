@@ -24,6 +24,14 @@ PIECE = 1 << 16
 Config = dict[str, Any]
 
 
+class Trouble(ConnectorError):
+    """No answer that can be read.  ``word`` is one of a few, for advice; the text says it to people."""
+
+    def __init__(self, word: str, text: str) -> None:
+        super().__init__(text)
+        self.word = word
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """``answer_s`` and ``answer_bytes`` are of one answer as a whole, unpacked."""
@@ -70,24 +78,28 @@ class Prometheus:
         """
         samples: list[Sample] = []
         for query in queries(self._options):
-            samples += self._samples(query)
+            samples += self.samples(query)
         now_s = max((sample.at_s for sample in samples), default=0.0)
         return gather(samples, self._options, now_s)
 
     def close(self) -> None:
         self._pools.clear()
 
-    def _samples(self, query: Query) -> tuple[Sample, ...]:
+    def samples(self, query: Query) -> tuple[Sample, ...]:
+        """The answer to one query.  Raises ``Trouble``."""
         status, body = self._ask(query.expression)
         if status in (401, 403):
-            raise ConnectorError(f"query {query.name}: the endpoint refuses these credentials ({status})")
+            word = "unknown" if status == 401 else "forbidden"
+            raise Trouble(word, f"query {query.name}: the endpoint refuses these credentials ({status})")
         if 300 <= status < 400:
-            raise ConnectorError(f"query {query.name}: the endpoint leads elsewhere ({status}), which is not followed")
+            told = f"query {query.name}: the endpoint leads elsewhere ({status}), which is not followed"
+            raise Trouble("elsewhere", told)
         try:
             return parse_vector(body, query.metric)
         except InputError as error:
             told = f" ({status})" if status != 200 else ""
-            raise ConnectorError(f"query {query.name}{told}: {error}") from None
+            word = "refused" if error.path == "$.status" else "busy" if status >= 500 or status == 429 else "foreign"
+            raise Trouble(word, f"query {query.name}{told}: {error}") from None
 
     def _ask(self, expression: str) -> tuple[int, bytes]:
         limits = self._limits
@@ -104,11 +116,11 @@ class Prometheus:
                 preload_content=False,
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise ConnectorError(_words(error)) from None
+            raise _trouble(error) from None
         try:
             return answer.status, self._body(answer, deadline)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise ConnectorError(_words(error)) from None
+            raise _trouble(error) from None
         finally:
             answer.close()  # what was not read to its end must not be used again
 
@@ -118,9 +130,9 @@ class Prometheus:
             pieces.append(piece)
             size += len(piece)
             if size > self._limits.answer_bytes:
-                raise ConnectorError(f"an answer is larger than {self._limits.answer_bytes:,} bytes")
+                raise Trouble("large", f"an answer is larger than {self._limits.answer_bytes:,} bytes")
             if time.monotonic() > deadline:
-                raise ConnectorError(f"an answer took longer than {self._limits.answer_s:g} s")
+                raise Trouble("slow", f"an answer took longer than {self._limits.answer_s:g} s")
         return b"".join(pieces)
 
 
@@ -169,12 +181,16 @@ def _trust(ca: str) -> ssl.SSLContext:
         raise AccessError("the authority is no certificate in PEM form") from None
 
 
-def _words(error: Exception) -> str:
+def _trouble(error: Exception) -> Trouble:
     """What went wrong, without addresses of objects in memory."""
     if isinstance(error, urllib3.exceptions.ReadTimeoutError):
-        return "the endpoint is silent"
+        return Trouble("silent", "the endpoint is silent")
     if isinstance(error, urllib3.exceptions.SSLError | ssl.SSLError):
-        return "TLS with the endpoint failed: " + str(error)[:200]
+        return Trouble("tls", "TLS with the endpoint failed: " + str(error)[:200])
+    if isinstance(error, urllib3.exceptions.NameResolutionError):
+        return Trouble("dns", "the endpoint cannot be reached: its name leads to no address")
+    if isinstance(error, urllib3.exceptions.NewConnectionError) and "Connection refused" in str(error):
+        return Trouble("closed", "the endpoint cannot be reached: nothing listens at that port")
     if isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError):
-        return "the endpoint cannot be reached"
-    return f"the connection to the endpoint broke: {type(error).__name__}"
+        return Trouble("unreachable", "the endpoint cannot be reached")
+    return Trouble("cut", f"the connection to the endpoint broke: {type(error).__name__}")

@@ -95,7 +95,7 @@ class ClusterTelemetry(_View):
 
     @extend_schema(responses=shapes.ClusterTelemetrySerializer)
     def get(self, request: Request, source_id: int) -> Response:
-        state = selectors.telemetry_state(self._cluster(request, source_id))
+        state = selectors.telemetry_state(_cluster(request, source_id))
         if state is None:
             raise NotFound("This cluster has no telemetry endpoint.")
         return Response(shapes.ClusterTelemetrySerializer(state).data)
@@ -103,7 +103,7 @@ class ClusterTelemetry(_View):
     @extend_schema(request=shapes.TelemetryAskedSerializer, responses=shapes.ClusterTelemetrySerializer)
     def put(self, request: Request, source_id: int) -> Response:
         """Attaches an endpoint, or changes it; without ``secret`` the one of the same address stays."""
-        found = self._cluster(request, source_id)
+        found = _cluster(request, source_id)
         form = shapes.TelemetryAskedSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         try:
@@ -116,14 +116,38 @@ class ClusterTelemetry(_View):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, source_id: int) -> Response:
         """Forgets the endpoint and its secret."""
-        services.drop_telemetry(request.user, self._cluster(request, source_id))
+        services.drop_telemetry(request.user, _cluster(request, source_id))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    def _cluster(self, request: Request, source_id: int) -> Any:
+
+class TelemetryTest(_View):
+    permission = LOAD
+
+    @extend_schema(
+        operation_id="clusters_telemetry_test",
+        request=shapes.TelemetryAskedSerializer,
+        responses=shapes.EndpointProbeSerializer,
+    )
+    def post(self, request: Request, source_id: int) -> Response:
+        """A dry test of an endpoint, of the kept one where the body is empty.  Nothing is kept."""
+        found = _cluster(request, source_id)
+        asked = None
+        if request.data:
+            form = shapes.TelemetryAskedSerializer(data=request.data)
+            form.is_valid(raise_exception=True)
+            asked = services.TelemetryAsked(**shapes.telemetry_fields(form.validated_data))
         try:
-            return selectors.cluster_for(request.user, source_id)
-        except selectors.NotThereError as error:
-            raise NotFound("There is no such cluster.") from error
+            probe = services.try_telemetry(request.user, found, asked)
+        except services.ClusterError as error:
+            raise ValidationError({error.field: [error.reason]}) from error
+        return Response(shapes.EndpointProbeSerializer(probe).data)
+
+
+def _cluster(request: Request, source_id: int) -> Any:
+    try:
+        return selectors.cluster_for(request.user, source_id)
+    except selectors.NotThereError as error:
+        raise NotFound("There is no such cluster.") from error
 
 
 def _link(request: Request, cursor: str | None) -> str | None:

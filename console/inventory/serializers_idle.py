@@ -93,6 +93,29 @@ class TelemetryAskedSerializer(serializers.Serializer[Any]):
     idle_below = serializers.IntegerField(default=5, min_value=1, max_value=100)
 
 
+class FoundExporterSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    series = serializers.IntegerField()
+    metrics = serializers.ListField(child=serializers.CharField(), help_text="of the table, with series")
+    missing = serializers.ListField(child=serializers.CharField(), help_text="of the table, without series")
+
+
+class EndpointProbeSerializer(serializers.Serializer[Any]):
+    """A dry test of a telemetry endpoint."""
+
+    ok = serializers.BooleanField()
+    url = serializers.CharField()
+    word = serializers.CharField(help_text="the trouble in one word, empty where there is none")
+    reason = serializers.CharField()
+    advice = serializers.CharField()
+    exporters = FoundExporterSerializer(many=True)
+    named = serializers.IntegerField(help_text="nodes that series name")
+    matched = serializers.IntegerField(allow_null=True, help_text="of them nodes with GPUs of the newest reading")
+    of_nodes = serializers.IntegerField(allow_null=True, help_text="nodes with GPUs; null before the first reading")
+    strangers = serializers.ListField(child=serializers.CharField(), help_text="in series and no node of ours")
+    silent = serializers.ListField(child=serializers.CharField(), help_text="nodes of ours that no series names")
+
+
 def telemetry_fields(said: dict[str, Any]) -> dict[str, Any]:
     """The fields of ``services.TelemetryAsked``."""
     pairs = [text.partition("=") for text in said["matchers"]]

@@ -172,9 +172,23 @@ def queries(options: Options) -> tuple[Query, ...]:
     return tuple(found)
 
 
+def counting(options: Options) -> Query:
+    """How many series there are of each metric in the table: a few rows, whatever the size of the cluster."""
+    return Query("metrics", f"count by (__name__) ({_selector('|'.join(METRICS), options.matchers)})")
+
+
+def naming(options: Options) -> Query:
+    """The sets of labels by which series of the table name nodes: one row a node."""
+    selector = _selector("|".join(METRICS), options.matchers)
+    return Query("nodes", f"count by ({','.join(options.node_labels)}) ({selector})")
+
+
 def _highest(options: Options, names: str, matchers: tuple[tuple[str, str], ...]) -> str:
-    inside = ",".join([f'__name__=~"{names}"', *_quoted(matchers)])
-    return f"max by (__name__,{_kept(options)}) ({{{inside}}})"
+    return f"max by (__name__,{_kept(options)}) ({_selector(names, matchers)})"
+
+
+def _selector(names: str, matchers: tuple[tuple[str, str], ...]) -> str:
+    return "{" + ",".join([f'__name__=~"{names}"', *_quoted(matchers)]) + "}"
 
 
 def _any_of(group: str) -> str:

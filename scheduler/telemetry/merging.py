@@ -77,7 +77,7 @@ def gather(samples: Iterable[Sample], options: Options, now_s: float) -> Telemet
         if now_s - sample.at_s > options.max_age_s:
             old += 1
             continue
-        node, uuid, index = _node(sample, options), _first(sample, options.uuid_labels), _index(sample, options)
+        node, uuid, index = node_of(sample, options), _first(sample, options.uuid_labels), _index(sample, options)
         if not node or not (uuid or index is not None):
             nameless += 1
             continue
@@ -94,8 +94,8 @@ def _first(sample: Sample, names: Sequence[str]) -> str:
     return next((sample.labels[name] for name in names if sample.labels.get(name)), "")
 
 
-def _node(sample: Sample, options: Options) -> str:
-    """A port is of the exporter, not of the node's name."""
+def node_of(sample: Sample, options: Options) -> str:
+    """The name that a series gives its node, "" where it gives none.  A port is of the exporter, not of the name."""
     name = _first(sample, options.node_labels)
     head, colon, port = name.rpartition(":")
     return head if colon and port.isdigit() else name

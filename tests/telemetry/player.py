@@ -7,6 +7,7 @@ import json
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,8 +17,10 @@ from urllib.parse import parse_qs, urlsplit
 _LINE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)\{(?P<labels>[^}]*)\} (?P<value>\S+)$")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _GAUGES = re.compile(r'^max by \(__name__,(?P<by>[^)]+)\) \(\{__name__=~"(?P<names>[^"]+)"(?P<rest>[^}]*)\}\)$')
+_COUNTS = re.compile(r'^count by \((?P<by>[^)]+)\) \(\{__name__=~"(?P<names>[^"]+)"(?P<rest>[^}]*)\}\)$')
 _RATES = re.compile(r"^max by \((?P<by>[^)]+)\) \(rate\((?P<name>\w+)(?P<rest>\{[^}]*\})?\[5m\]\)\)$")
 Row = tuple[str, dict[str, str], str]
+Key = tuple[tuple[str, str], ...]
 
 
 class Player:
@@ -33,6 +36,12 @@ class Player:
 
     def answer(self, expression: str) -> dict[str, Any]:
         gauges, rate = _GAUGES.match(expression), _RATES.match(expression)
+        counts = _COUNTS.match(expression)
+        if expression == "count(up)":
+            return _told([({}, "1")])
+        if counts:
+            rows = [row for row in self._rows() if re.fullmatch(counts["names"], row[0])]
+            return _counted(rows, counts["by"].split(","), counts["rest"])
         if gauges:
             rows = [row for row in self._rows() if re.fullmatch(gauges["names"], row[0])]
             return _vector(rows, ["__name__", *gauges["by"].split(",")], gauges["rest"])
@@ -47,14 +56,27 @@ class Player:
 
 
 def _vector(rows: list[Row], by: list[str], rest: str) -> dict[str, Any]:
+    best: dict[Key, str] = {}
+    for key, value in _keyed(rows, by, rest):
+        best[key] = max(best.get(key, value), value, key=float)
+    return _told([(dict(key), value) for key, value in best.items()])
+
+
+def _counted(rows: list[Row], by: list[str], rest: str) -> dict[str, Any]:
+    counts = Counter(key for key, _ in _keyed(rows, by, rest))
+    return _told([(dict(key), str(count)) for key, count in counts.items()])
+
+
+def _keyed(rows: list[Row], by: list[str], rest: str) -> Iterator[tuple[Key, str]]:
     wanted = dict(_LABEL.findall(rest))
-    best: dict[tuple[tuple[str, str], ...], str] = {}
     for name, labels, value in rows:
         all_labels = {**labels, "__name__": name, "instance": "exporter:9400"}
         if all(all_labels.get(label) == value for label, value in wanted.items()):
-            key = tuple((label, all_labels[label]) for label in by if all_labels.get(label))
-            best[key] = max(best.get(key, value), value, key=float)
-    result = [{"metric": dict(key), "value": [time.time(), value]} for key, value in best.items()]
+            yield tuple((label, all_labels[label]) for label in by if all_labels.get(label)), value
+
+
+def _told(found: list[tuple[dict[str, str], str]]) -> dict[str, Any]:
+    result = [{"metric": labels, "value": [time.time(), value]} for labels, value in found]
     return {"status": "success", "data": {"resultType": "vector", "result": result}}
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from console.connectors.prometheus import Endpoint, Prometheus
+from console.connectors.prometheus_probe import probe_endpoint
 from scheduler.cluster.records import DeviceRecord, Document, NodeRecord, UtilisationRecord
 from scheduler.telemetry.exporters import Options
 from scheduler.telemetry.merging import merge
@@ -56,7 +57,29 @@ def test_matchers_leave_other_series_out(url: str) -> None:
     assert list(found.nodes) == ["b"]
 
 
+def test_a_dry_test_tells_exporters_and_nodes(url: str) -> None:
+    found = probe_endpoint(Endpoint(url), Options(), ("a", "b", "c"))
+    assert (found.ok, found.named, found.matched, found.of_nodes) == (True, 2, 2, 3)
+    assert (found.strangers, found.silent) == ((), ("c",))
+    [exporter] = found.exporters
+    assert exporter.name == "NVIDIA DCGM" and exporter.series == 12
+    assert "DCGM_FI_PROF_SM_ACTIVE" in exporter.metrics and "DCGM_FI_DEV_GPU_UTIL" in exporter.missing
+
+
+def test_a_dry_test_tells_why_nothing_is_measured(url: str) -> None:
+    strangers = probe_endpoint(Endpoint(url), Options(), ("n1",))
+    assert (strangers.word, strangers.matched, strangers.strangers) == ("no match", 0, ("a", "b"))
+    assert probe_endpoint(Endpoint(url), Options(node_labels=("nodename",)), None).word == "no nodes"
+    elsewhere = probe_endpoint(Endpoint(url), Options(matchers=(("cluster", "x"),)), None)
+    assert (elsewhere.word, elsewhere.reason) == ("matchers", "no series with cluster=x")
+    assert probe_endpoint(Endpoint(f"{url}/elsewhere"), Options(), None).word == "foreign"
+
+
 if URL:
+
+    def test_a_dry_test_of_the_endpoint_of_this_installation() -> None:
+        found = probe_endpoint(Endpoint(URL), Options(), None)
+        assert found.ok or found.word in ("no series", "no nodes")
 
     def test_the_endpoint_of_this_installation_answers_every_question() -> None:
         found = Prometheus(Endpoint(URL), Options()).measure()

@@ -7,6 +7,7 @@ import pytest
 
 from console.connectors.kubernetes import access
 from console.connectors.prometheus import Endpoint, Limits, Prometheus, check_endpoint
+from console.connectors.prometheus_probe import ADVICE, probe_endpoint
 from console.connectors.protocol import ConnectorError
 from console.connectors.sampling import Sampler
 from scheduler.cluster.errors import InputError
@@ -54,6 +55,39 @@ def test_trouble_has_a_reason(player: Player, trouble: str) -> None:
 def test_an_endpoint_that_is_not_there_has_a_reason() -> None:
     with pytest.raises(ConnectorError, match="cannot be reached"):
         Prometheus(Endpoint("http://127.0.0.1:1"), Options(), SHORT).measure()
+
+
+PROBED = {
+    "silent": "silent",
+    "slow": "slow",
+    "endless": "large",
+    "cut": "cut",
+    "401": "unknown",
+    "403": "forbidden",
+    "302": "elsewhere",
+    "503": "busy",
+    "404": "foreign",
+}
+
+
+@pytest.mark.parametrize("trouble", PROBED)
+def test_a_dry_test_names_the_trouble_and_what_to_do(player: Player, trouble: str) -> None:
+    player.trouble = trouble
+    found = probe_endpoint(Endpoint(player.url), Options(), None, SHORT)
+    assert (found.ok, found.word, found.advice) == (False, PROBED[trouble], ADVICE[PROBED[trouble]])
+    assert found.reason and player.methods == {"GET"}
+
+
+def test_a_dry_test_tells_name_port_and_certificate_apart(player: Player) -> None:
+    closed, nameless, encrypted = "http://127.0.0.1:1", "http://nowhere.invalid", player.url.replace("http", "https")
+    words = [probe_endpoint(Endpoint(url), Options(), None, SHORT).word for url in (closed, nameless, encrypted)]
+    assert words == ["closed", "dns", "tls"]
+
+
+def test_a_dry_test_of_an_endpoint_without_devices(player: Player) -> None:
+    player.text = ""
+    found = probe_endpoint(Endpoint(player.url), Options(), None, SHORT)
+    assert (found.ok, found.word) == (False, "no series") and "1 targets" in found.reason
 
 
 def test_a_handful_of_reads_and_nothing_else(player: Player) -> None:

@@ -24,7 +24,7 @@ from console.inventory.services.measuring import has_newer, snapshot_of, store_m
 from console.inventory.services.observing import Encoded, connector_of, fresh, newest, observe, observe_due, revision_of
 from console.inventory.services.retention import sweep
 from console.inventory.services.sources import remove_source, retry_source
-from console.inventory.services.telemetry import TelemetryAsked, drop_telemetry, set_telemetry
+from console.inventory.services.telemetry import TelemetryAsked, drop_telemetry, set_telemetry, try_telemetry
 from console.inventory.services.watching import MOST as MOST_WATCHED
 from console.inventory.services.watching import Watcher
 from scheduler.cluster.errors import InputError
@@ -67,4 +67,5 @@ __all__ = [
     "sweep",
     "try_cluster",
     "try_source",
+    "try_telemetry",
 ]

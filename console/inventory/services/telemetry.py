@@ -1,6 +1,6 @@
-"""Attaching a Prometheus endpoint to a cluster.  Its secret comes in here and never goes out again."""
+"""Attaching a Prometheus endpoint to a cluster, and trying one.  Its secret comes in here and never goes out again."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.conf import settings
@@ -9,8 +9,11 @@ from django.db import transaction
 from console.audit.services import record as write_down
 from console.connectors import prometheus
 from console.connectors.kubernetes import credentials
+from console.connectors.prometheus_probe import EndpointProbe, probe_endpoint
+from console.connectors.protocol import ConnectorError
+from console.inventory import archive
 from console.inventory.choices import WATCHED
-from console.inventory.models import Source
+from console.inventory.models import Observation, Source
 from console.inventory.services.clusters import ClusterError
 from console.inventory.services.idling import IDLE_BELOW
 from console.live.services import publish
@@ -51,6 +54,41 @@ def set_telemetry(user: Any, source: Source, asked: TelemetryAsked) -> Source:
     return source
 
 
+def try_telemetry(user: Any, source: Source, asked: TelemetryAsked | None = None) -> EndpointProbe:
+    """What the endpoint tells of this cluster; without ``asked`` the one that is kept.  Nothing is kept.
+
+    Some seconds at most.  Raises ``ClusterError`` with the field.
+    """
+    require(user, "inventory.load_cluster")
+    before = source.config.get("telemetry") or {}
+    if asked is None and not before:
+        raise ClusterError("url", "this cluster has no telemetry endpoint")
+    kept = before if asked is None else _checked(asked)
+    try:
+        credential = _known_credential(kept, before) if asked is None or not asked.secret else None
+        endpoint = prometheus.endpoint_of({**kept, "credential": credential})
+    except ConnectorError as error:
+        raise ClusterError("secret", str(error)) from None
+    if asked is not None and asked.secret:
+        endpoint = replace(endpoint, secret=asked.secret)
+    # Written down before anything is sent: whoever tests chooses an address that our process connects to.
+    detail = {name: kept[name] for name in ("url", "means", "matchers")}
+    write_down(actor=user, action="source.telemetry_tested", target_kind="source", target_id=source.name, detail=detail)
+    return probe_endpoint(endpoint, prometheus.options_of(kept), _nodes_of(source))
+
+
+def _nodes_of(source: Source) -> list[str] | None:
+    """Names of the nodes with GPUs in the newest reading; None where there is none yet."""
+    digest = Observation.objects.filter(source=source).values_list("digest", flat=True).first()
+    if digest is None:
+        return None
+    try:
+        snapshot = archive.load(digest)
+    except archive.GoneError:
+        return None
+    return [name for name, gpus in zip(snapshot.node_name, snapshot.node_gpus, strict=True) if gpus]
+
+
 @transaction.atomic
 def drop_telemetry(user: Any, source: Source) -> None:
     """Forgets the endpoint and its secret."""
@@ -87,14 +125,20 @@ def _credential(asked: TelemetryAsked, kept: dict[str, Any], before: dict[str, A
     if asked.means == prometheus.NOBODY:
         return None
     if not asked.secret:
-        same = all(before.get(name) == kept[name] for name in ("url", "means", "user"))
-        if same and before.get("credential"):
-            return str(before["credential"])
-        raise ClusterError("secret", "give the token or password; for another address it must be given anew")
+        return _known_credential(kept, before)
     try:
         return credentials.keep(asked.secret.encode())
     except credentials.NoKeyError as error:
         raise ClusterError("secret", str(error)) from None
+
+
+def _known_credential(kept: dict[str, Any], before: dict[str, Any]) -> str | None:
+    if kept["means"] == prometheus.NOBODY:
+        return None
+    same = all(before.get(name) == kept[name] for name in ("url", "means", "user"))
+    if same and before.get("credential"):
+        return str(before["credential"])
+    raise ClusterError("secret", "give the token or password; for another address it must be given anew")
 
 
 def _keep(user: Any, source: Source, kept: dict[str, Any] | None, action: str) -> None:

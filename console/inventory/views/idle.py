@@ -108,6 +108,30 @@ def telemetry(request: HttpRequest, source_id: int) -> HttpResponse:
     return render(request, "inventory/telemetry.html", page, status=400 if form.errors else 200)
 
 
+@secretive
+@require_POST
+@permission_required(LOAD, raise_exception=True)
+def telemetry_test(request: HttpRequest, source_id: int) -> HttpResponse:
+    """A dry test of what the form says, or of the endpoint that is kept where no form was sent; nothing is kept."""
+    found = _cluster(request, source_id)
+    form = TelemetryForm(request.POST) if "url" in request.POST else None
+    probe = None
+    if form is None or form.is_valid():
+        asked = services.TelemetryAsked(**form.asked()) if form is not None else None
+        try:
+            probe = services.try_telemetry(request.user, found, asked)
+        except services.ClusterError as error:
+            form = form or TelemetryForm({})
+            form.add_error(error.field if error.field in form.fields else None, error.reason)
+    page = {"section": "sources", "form": form, "source": found, "probe": probe}
+    status = 200 if probe is not None else 400
+    if request.headers.get("HX-Request"):
+        return render(request, "inventory/telemetry_outcome.html", {**page, "alone": True}, status=status)
+    page["state"] = state = selectors.telemetry_state(found)
+    page["form"] = form or TelemetryForm(initial=_initial(state))
+    return render(request, "inventory/telemetry.html", page, status=status)
+
+
 @require_POST
 @permission_required(LOAD, raise_exception=True)
 def telemetry_remove(request: HttpRequest, source_id: int) -> HttpResponse:

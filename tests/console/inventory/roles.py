@@ -7,6 +7,7 @@ from tests.console.role_matrix import FLEET, OPERATORS, SIGNED_IN, Arguments, Ro
 
 CLUSTER = {"name": "k8s", "way": "kubeconfig", "period_s": 10, "levels": "auto"}
 TELEMETRY = {"url": "https://prometheus.example", "means": "none", "idle_below": 5}
+NO_URL = {"url": "ftp://x", "means": "none", "idle_below": 5}  # refused before anything is sent
 FILE = {"kind": "snapshot", "name": "x", "behaviour": "file"}
 
 
@@ -82,6 +83,7 @@ ROUTES = (
     Route("inventory:idle-csv", SIGNED_IN, make=_fleet),
     Route("inventory:telemetry", OPERATORS, make=_cluster),
     Route("inventory:telemetry", OPERATORS, method="post", make=_cluster, body=TELEMETRY, ok=302),
+    Route("inventory:telemetry-test", OPERATORS, method="post", make=_cluster, body=NO_URL, ok=400),
     Route("inventory:telemetry-remove", OPERATORS, method="post", make=_cluster, ok=302),
     Route("api:fleet-idle", SIGNED_IN, make=_fleet),
     Route("api:fleet-unhealthy", SIGNED_IN, make=_fleet),
@@ -89,6 +91,7 @@ ROUTES = (
     Route("api:cluster-telemetry", FLEET, make=_cluster, ok=404),  # it has none yet
     Route("api:cluster-telemetry", OPERATORS, method="put", make=_cluster, body=TELEMETRY),
     Route("api:cluster-telemetry", OPERATORS, method="delete", make=_cluster, ok=204),
+    Route("api:cluster-telemetry-test", OPERATORS, method="post", make=_cluster, body=NO_URL, ok=400),
     Route("inventory:map-nodes", FLEET, make=_revision),
     Route("inventory:map-gpus", FLEET, make=_revision),
     Route("inventory:map-layout", FLEET, make=_layout),

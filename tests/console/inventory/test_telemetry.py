@@ -20,6 +20,8 @@ from console.tenancy.services import Denied
 from tests.builders.fleets import kubernetes_source, observed
 from tests.builders.people import operator, tenant, viewer
 from tests.builders.worlds import world
+from tests.telemetry.exposition import exposition
+from tests.telemetry.player import playing
 
 pytestmark = pytest.mark.django_db
 URL, SECRET = "https://prometheus.example:9090", "t3lem3try-s3cret"
@@ -117,6 +119,54 @@ def test_the_form_and_the_api_keep_the_same(source: Source) -> None:
     by_api = dict(Source.objects.get(pk=source.pk).config["telemetry"])
     assert {**by_form, "credential": ""} == {**by_api, "credential": ""}
     assert api.get(where).json()["matchers"] == ["cluster=c04"]
+
+
+def test_a_dry_test_keeps_nothing_and_is_written_down(source: Source) -> None:
+    observed(world().node("a").node("c"), name="another")
+    client = Client()
+    client.force_login(operator())
+    page = reverse("inventory:telemetry-test", args=[source.pk])
+    with playing(exposition()) as player:
+        said = {"url": player.url, "means": "none", "idle_below": "5"}
+        answer = client.post(page, said, headers={"HX-Request": "true"})
+        body = answer.content.decode()
+        assert answer.status_code == 200 and "The endpoint measures this cluster" in body
+        assert "are not\n        read yet" in body and "DCGM_FI_PROF_SM_ACTIVE" in body
+        assert "<form" not in body and "<form" in client.post(page, said).content.decode()
+        api = APIClient()
+        api.force_authenticate(operator())
+        where = f"/api/v1/clusters/{source.pk}/telemetry/test/"
+        told = api.post(where, said, format="json").json()
+        assert (told["ok"], told["named"], told["matched"]) == (True, 2, None)
+        assert api.post(where).status_code == 400  # none is kept
+        services.set_telemetry(operator(), source, TelemetryAsked(player.url))
+        assert api.post(where).json()["ok"] is True
+    assert Entry.objects.filter(action="source.telemetry_tested").count() == 4
+    assert api.post(where).json()["word"] == "closed"
+
+
+def test_nodes_of_the_newest_reading_are_looked_for() -> None:
+    source = observed(world().node("a").node("c")).source
+    source.config = {**source.config, "telemetry": None}
+    with playing(exposition()) as player:
+        found = services.try_telemetry(operator(), source, TelemetryAsked(player.url))
+    assert (found.matched, found.of_nodes, found.strangers, found.silent) == (1, 2, ("b",), ("c",))
+
+
+def test_a_dry_test_sends_the_kept_secret_to_its_own_address_only(source: Source, settings: Any) -> None:
+    settings.KUBECONFIG_ALLOW = ("plain-http",)
+    with playing(exposition()) as player:
+        kept = TelemetryAsked(player.url, "bearer", secret=SECRET)
+        made = services.set_telemetry(operator(), source, kept)
+        services.try_telemetry(operator(), made, TelemetryAsked(player.url, "bearer"))
+        assert player.headers[-1]["Authorization"] == f"Bearer {SECRET}"
+        asked = len(player.asked)
+        with pytest.raises(services.ClusterError, match="given anew"):
+            services.try_telemetry(operator(), made, TelemetryAsked(player.url + "/x", "bearer"))
+        services.try_telemetry(operator(), made, TelemetryAsked(player.url + "/x", "bearer", secret="new"))
+        assert len(player.asked) == asked + 1 and player.headers[-1]["Authorization"] == "Bearer new"
+    with pytest.raises(Denied):
+        services.try_telemetry(viewer(), made)
 
 
 TOLD = {
