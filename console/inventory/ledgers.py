@@ -1,8 +1,6 @@
 """What changed between two readings, as it is kept: JSON for words and sums, one byte a node for the map."""
 
 import hashlib
-import json
-import zlib
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Protocol
@@ -11,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from console.inventory.cells import Cells
+from console.inventory.packed import pack_json, unpack_json
 
 ZERO = 128  # the byte of a node on which nothing changed
 MOST = 126  # GPUs won or lost that a byte can tell; 255 says no data
@@ -39,13 +38,13 @@ def comparison_key(then_digest: str, now_digest: str) -> str:
 
 
 def pack_ledger(ledger: dict[str, Any]) -> bytes:
-    return zlib.compress(json.dumps(ledger, separators=(",", ":")).encode(), 6)
+    return pack_json(ledger)
 
 
 @lru_cache(maxsize=KEPT)
 def unpack_ledger(packed: bytes) -> dict[str, Any]:
     """Read only: whoever asks again gets the same one."""
-    return dict(json.loads(zlib.decompress(packed)))
+    return dict(unpack_json(packed))
 
 
 def change_bytes(change: NDArray[np.int64]) -> Cells:

@@ -161,7 +161,7 @@ class Measurement(models.Model):
     measured_at = models.DateTimeField(auto_now_add=True)
     seconds = models.FloatField(help_text="that measuring took")
     headline = models.JSONField(help_text="totals of the source")
-    report = models.JSONField(help_text="pools, shapes, causes, fits; without its rows per node")
+    report = models.BinaryField(help_text="pools, shapes, causes, fits, without its rows per node; compressed JSON")
 
     def __str__(self) -> str:
         return f"measurement of {self.observation_id}"

@@ -1,7 +1,5 @@
 """One source by itself: how it is reached and read, how its feed fares, and what its readings could not hold."""
 
-import json
-import zlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,6 +8,7 @@ from django.utils import timezone
 
 from console.inventory.choices import DONE, LEASE_S, UNHELD, WATCHED, Levels, Way
 from console.inventory.models import Observation, Source, Unheld, Watch, WatchProcess
+from console.inventory.packed import unpack_json
 from console.inventory.selectors.idling import TelemetryState, telemetry_state
 from console.inventory.selectors.sources import SourceRow, row_of, source_for
 from console.inventory.selectors.viewing import NotThereError
@@ -170,7 +169,7 @@ def unheld_rows(viewer: Any, source_id: int, *, what: str = "", kind: str = "") 
     newest = Observation.objects.filter(source=source).select_related("unheld").defer("columns", "gpu_states").first()
     if newest is None or newest.unheld is None:
         return ()
-    rows = [UnheldRow(*row) for row in json.loads(zlib.decompress(bytes(newest.unheld.rows)))]
+    rows = [UnheldRow(*row) for row in unpack_json(newest.unheld.rows)]
     return tuple(row for row in rows if what in ("", row.what) and kind in ("", row.kind))
 
 

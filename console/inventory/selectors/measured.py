@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import OuterRef, Subquery
 
 from console.inventory.models import Measurement, Source
+from console.inventory.packed import unpack_json
 
 KEPT = 64  # reports; a fleet's is some 200 kB
 
@@ -43,7 +44,7 @@ def newest_measurements() -> list[Measured]:
 def _report(measurement_id: int, measured_at: datetime) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A report never changes; a page asks for it often and decoding it is most of its cost.  Read only."""
     row = Measurement.objects.only("headline", "report").get(pk=measurement_id, measured_at=measured_at)
-    return row.headline, row.report["pools"]
+    return row.headline, unpack_json(row.report)["pools"]
 
 
 def oldest(rows: list[Measured]) -> tuple[datetime | None, int | None]:

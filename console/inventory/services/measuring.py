@@ -8,9 +8,9 @@ from django.db.models import F
 
 from console.inventory import archive
 from console.inventory.models import Measurement, Observation, UsageSlot
+from console.inventory.packed import pack_json
 from console.inventory.services import idling
-from console.inventory.services.recording import TOPIC
-from console.live.services import publish
+from console.inventory.services.notices import tell_of_reading
 from scheduler.cluster.snapshot import Snapshot
 
 SLOT_S = 300
@@ -51,13 +51,13 @@ def store_measurement(
         .order_by("-observation_id")
         .first()
     )
-    values = {"headline": headline, "report": report, "seconds": seconds}
+    values = {"headline": headline, "report": pack_json(report), "seconds": seconds}
     measurement, created = Measurement.objects.get_or_create(observation=observation, defaults=values)
     if created:
         if before is not None:
             _sum_up(before, observation)
             idling.add_up(before.observation, observation)
-        publish(TOPIC, "snapshot.measured", revision=observation.revision, source=observation.source.name)
+        tell_of_reading("snapshot.measured", observation.revision, source=observation.source.name)
     return measurement
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import zlib
 from collections import Counter as Tally
 from collections.abc import Sequence
 
@@ -10,6 +9,7 @@ from django.utils import timezone
 
 from console.connectors.protocol import Aside
 from console.inventory.models import Unheld
+from console.inventory.packed import pack_json
 
 KEPT_ROWS = 5_000  # object by object; beyond, the counts still tell
 LONGEST = 500  # characters of one detail
@@ -27,5 +27,5 @@ def keep_unheld(aside: Sequence[Aside] | None) -> Unheld | None:
     # Told again, it counts as new: the sweep must not take what a reading is about to name.
     if Unheld.objects.filter(pk=digest).update(stored_at=timezone.now()):
         return Unheld.objects.get(pk=digest)
-    fresh = {"total": len(aside), "groups": groups, "rows": zlib.compress(content), "kept": len(rows)}
+    fresh = {"total": len(aside), "groups": groups, "rows": pack_json(rows), "kept": len(rows)}
     return Unheld.objects.get_or_create(pk=digest, defaults=fresh)[0]
