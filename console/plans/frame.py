@@ -10,6 +10,8 @@ from console.plans import selectors
 from console.plans.models import Freeze
 from console.ui import shell
 
+SEES_BANNERS = "inventory.view_own"  # everybody: a freeze is told to tenants too, only not by whom and why
+
 
 def register() -> None:
     shell.register_entry(
@@ -27,10 +29,11 @@ def register() -> None:
     shell.register_tools("freeze", _switch)
     shell.register_banners("freeze", _banners)
     shell.register_hits("plans", _hits)
-    for topic in ("plans", "freeze"):
-        shell.register_topic(topic, "plans.view_plan")
-    for prefix in ("plan", "plans", "freeze"):
+    shell.register_topic("plans", "plans.view_plan")
+    shell.register_topic("freeze", SEES_BANNERS)
+    for prefix in ("plan", "plans"):
         topics.register(prefix, selectors.may_listen)
+    topics.register("freeze", lambda user, topic: bool(user.has_perm(SEES_BANNERS)))
 
 
 def _awaiting(request: HttpRequest) -> int:

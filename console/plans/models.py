@@ -240,6 +240,7 @@ class Freeze(models.Model):
     expires_at = models.DateTimeField()
     lifted_at = models.DateTimeField(null=True)
     lifted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    end_told = models.BooleanField(default=False)  # open pages have heard that it ran out
 
     class Meta:
         ordering: ClassVar = ["-id"]

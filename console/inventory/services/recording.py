@@ -12,10 +12,9 @@ from django.db.models import F, OuterRef, Subquery
 from console.inventory.cells import Cells, layout_of, pack_columns, unpack_columns
 from console.inventory.choices import MEASURES, STORED, SourceState
 from console.inventory.models import Counter, FleetLayout, Layout, Observation, Source, Unheld
-from console.live.services import publish
+from console.inventory.services.notices import tell_of_reading
 from scheduler.cluster.snapshot import ORPHAN, UNKNOWN, Snapshot
 
-TOPIC = "fleet"
 KEPT_WARNINGS = 200
 
 
@@ -65,10 +64,9 @@ def confirm(
 
 
 def _announce(kind: str, observation: Observation, source: Source, **fields: Any) -> None:
-    publish(
-        TOPIC,
+    tell_of_reading(
         kind,
-        revision=observation.revision,
+        observation.revision,
         source=source.name,
         nodes=observation.counts["nodes"],
         layout=observation.fleet_layout_id,

@@ -99,3 +99,11 @@ def lift_freeze(user: Any, freeze_id: int, reason: str = "") -> Freeze:
         )
         publish("freeze", "freeze.lifted", freeze=freeze_id)
     return Freeze.objects.select_related("owner").get(pk=freeze_id)
+
+
+def tell_of_ended_freezes() -> None:
+    """Those that ran out are told of once, so that their banner leaves the pages that are open."""
+    due = Freeze.objects.filter(lifted_at__isnull=True, expires_at__lte=timezone.now(), end_told=False)
+    with transaction.atomic():
+        if due.update(end_told=True):
+            publish("freeze", "freeze.ended")

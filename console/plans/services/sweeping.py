@@ -1,4 +1,4 @@
-"""Every few seconds: let plans expire, find the stale ones, and send lost work out again."""
+"""Every few seconds: let plans and freezes expire, find stale plans, and send lost work out again."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ from console.inventory.services import revision_of
 from console.plans import lifecycle
 from console.plans.choices import State, StepState
 from console.plans.models import NodeLock, Plan
-from console.plans.services import checking, dropping, stepping
+from console.plans.services import checking, dropping, freezes, stepping
 from console.plans.services.staleness import go_stale
 from console.plans.services.transition import HEAVY, Conflict, change
 
@@ -21,6 +21,7 @@ HOLD_BASE = timedelta(hours=6)  # so long stale moves can be dropped from a plan
 
 def sweep() -> None:
     """Safe to run twice at once: every change is a compare-and-set, and the loser has nothing to do."""
+    freezes.tell_of_ended_freezes()
     expire()
     find_stale()
     look_at_stopped()

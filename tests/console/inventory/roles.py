@@ -150,4 +150,4 @@ ROUTES = (
     Route("api:fleet-since", SIGNED_IN, make=_fleet, query="?from=2026-01-01T00:00:00Z"),
     Route("api:fleet-standby", FLEET, make=_fleet),
 )
-TOPICS = {"source": FLEET, "fleet": FLEET}
+TOPICS = {"source": FLEET, "fleet": FLEET, "readings": SIGNED_IN}

@@ -22,7 +22,11 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     """Tasks that were asked for and notices that were published, in order."""
     found: list[tuple[str, dict[str, Any]]] = []
     monkeypatch.setattr(observing, "enqueue", lambda task, **fields: found.append((task, fields)))
-    monkeypatch.setattr(recording, "publish", lambda topic, kind, **fields: found.append((kind, fields)))
+    monkeypatch.setattr(
+        recording,
+        "tell_of_reading",
+        lambda kind, revision, **fields: found.append((kind, {"revision": revision, **fields})),
+    )
     return found
 
 

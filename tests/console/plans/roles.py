@@ -11,7 +11,7 @@ from console.plans.models import Plan
 from tests.builders.people import operator
 from tests.builders.worlds import world
 from tests.console.plans.scene import approved, arrives, move, requested, scene, started, three_nodes
-from tests.console.role_matrix import APPROVERS, FLEET, OPERATORS, Route
+from tests.console.role_matrix import APPROVERS, FLEET, OPERATORS, SIGNED_IN, Route
 
 MOVES = (move("a", "n1", "n3", 0), move("b", "n2", "n3", 1))
 
@@ -107,4 +107,4 @@ ROUTES = (
     Route("plans:lift", OPERATORS, "post", 302, frozen),
     *_API,
 )
-TOPICS = {"plan": FLEET, "plans": FLEET, "freeze": FLEET}
+TOPICS = {"plan": FLEET, "plans": FLEET, "freeze": SIGNED_IN}

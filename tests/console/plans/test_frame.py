@@ -8,7 +8,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from console.live import topics
 from console.plans import services
+from console.plans.models import Freeze
 from tests.builders.pages import squeezed
 from tests.builders.people import operator, tenant, viewer
 from tests.console.plans.scene import move, scene, three_nodes
@@ -45,9 +47,44 @@ def test_the_navigation_counts_what_waits_and_marks_where_one_is() -> None:
 
 
 def test_only_who_may_hear_of_plans_follows_them() -> None:
-    follows = 'data-live="plans freeze"'
-    assert all(follows in _part(viewer(), part) for part in ("navigation", "tools", "banners"))
-    assert not any(follows in _part(tenant(), part) for part in ("navigation", "tools", "banners"))
+    parts = ("navigation", "tools", "banners")
+    assert all('data-live="plans freeze"' in _part(viewer(), part) for part in parts)
+    assert all('data-live="freeze"' in _part(tenant(), part) for part in parts)
+
+
+def test_everybody_who_sees_banners_may_hear_of_freezes_and_a_tenant_of_nothing_else() -> None:
+    for topic, heard in (("freeze", True), ("plans", False), ("plan:1", False)):
+        assert topics.may_listen(tenant(), topic) is heard
+        assert topics.may_listen(viewer(), topic) is True
+
+
+def test_a_freeze_that_runs_out_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    told: list[tuple[str, str]] = []
+    monkeypatch.setattr("console.live.services._send", lambda topic, kind, revision, fields: told.append((topic, kind)))
+
+    def swept() -> list[tuple[str, str]]:
+        told.clear()
+        with django_capture_on_commit_callbacks(execute=True):
+            services.sweep()
+        return [*told]
+
+    _freeze()
+    assert swept() == []
+    Freeze.objects.update(since=timezone.now() - timedelta(hours=2), expires_at=timezone.now() - timedelta(seconds=1))
+    assert swept() == [("freeze", "freeze.ended")]
+    assert "sl-banner " not in _part(operator(), "banners")
+    assert swept() == []
+
+
+def test_a_freeze_that_was_lifted_has_no_second_end(django_capture_on_commit_callbacks: Any) -> None:
+    _freeze()
+    services.lift_freeze(operator(), Freeze.objects.get().pk)
+    Freeze.objects.update(since=timezone.now() - timedelta(hours=2), expires_at=timezone.now() - timedelta(seconds=1))
+    with django_capture_on_commit_callbacks() as callbacks:
+        services.sweep()
+    assert callbacks == []
 
 
 def test_a_tenant_is_not_told_why() -> None:
