@@ -132,6 +132,22 @@ class KnownTest(_View):
         return Response(shapes.ProbeSerializer(found).data)
 
 
+class SourceName(_View):
+    @extend_schema(request=shapes.NameSerializer, responses=shapes.SourceCardSerializer)
+    def put(self, request: Request, source_id: int) -> Response:
+        """Another name for people, for a source of any kind.  Its readings, plans and clusters stay what they are."""
+        form = shapes.NameSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        try:
+            found = selectors.source_for(request.user, source_id)
+            services.rename_source(request.user, found, form.validated_data["name"])
+        except selectors.NotThereError as error:
+            raise NotFound("There is no such source.") from error
+        except services.ClusterError as error:
+            raise _wrong(error) from error
+        return Response(shapes.SourceCardSerializer(selectors.source_card(request.user, source_id)).data)
+
+
 class FollowAnew(_View):
     @extend_schema(request=None, responses={204: None})
     def post(self, request: Request, source_id: int) -> Response:

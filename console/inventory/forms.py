@@ -63,10 +63,16 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(max_length=500, label="Reason")
 
 
+class NameForm(forms.Form):
+    name = forms.CharField(max_length=100, label="Name")
+
+
 class ClusterForm(forms.Form):
     """A Kubernetes cluster.  What is pasted or chosen here is never drawn again, also where it was refused."""
 
-    name = forms.CharField(max_length=100, label="Name", help_text="of the source and of its cluster; it stays")
+    name = forms.CharField(
+        max_length=100, label="Name", help_text="of the source and of its cluster; the source can be renamed"
+    )
     way = forms.ChoiceField(choices=Way.choices, initial=Way.KUBECONFIG, label="How it is reached")
     pasted = forms.CharField(
         required=False, label="Kubeconfig", help_text="pasted here", widget=forms.Textarea, max_length=1 << 20

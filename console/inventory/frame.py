@@ -6,6 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import urlencode
 
 from console.inventory import selectors
 from console.inventory.addresses import node_address, pod_address
@@ -24,6 +25,7 @@ def register() -> None:
     register_entry(Entry("idle", "Idle", "inventory:idle", "zzz", order=27, permission=own))
     register_entry(Entry("sources", "Sources", "inventory:sources", "database", order=70, permission=fleet))
     register_hits("nodes and pods", hits)
+    register_hits("sources and clusters", source_hits)
     register_hits("changes", change_hits)
     register_marks("simulated", marks)
 
@@ -50,6 +52,24 @@ def _search(viewer: Any, words: str, limit: int) -> Iterator[Hit]:
     for pod in selectors.pod_rows(viewer, filters, sort="namespace", size=limit).rows:
         where = pod_address(pod.cluster, pod.key, pod.source)
         yield Hit("pod", pod.key, where, "box", f"{pod.cluster}, {pod.node or 'waiting'}")
+
+
+def source_hits(request: HttpRequest, words: str, limit: int) -> list[Hit]:
+    """Sources, and clusters under names of their own, whose name holds the words; for who sees the whole fleet."""
+    wanted = words.casefold()
+    rows = selectors.source_states(request.user) if len(words) >= LEAST else ()
+    found = [
+        Hit("source", row.name, reverse("inventory:source", args=[row.id]), "database", row.kind_label)
+        for row in rows
+        if wanted in row.name.casefold()
+    ]
+    for row in rows:
+        fleet = reverse("overview:fleet")
+        for name in row.clusters:
+            if wanted in name.casefold() and name != row.name:
+                where = f"{fleet}?{urlencode({'source': row.name, 'cluster': name})}"
+                found.append(Hit("cluster", name, where, "topology-star", row.name))
+    return found[:limit]
 
 
 def change_hits(request: HttpRequest, words: str, limit: int) -> list[Hit]:

@@ -193,6 +193,10 @@ class ClusterSettingsSerializer(serializers.Serializer[Any]):
         return attrs
 
 
+class NameSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=100)
+
+
 class ClusterSerializer(ClusterSettingsSerializer):
     name = serializers.CharField(max_length=100)
 

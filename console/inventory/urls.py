@@ -40,10 +40,12 @@ urlpatterns = [
     path("sources/<row:source_id>/telemetry/remove", idle.telemetry_remove, name="telemetry-remove"),
     path("sources/uploads/<row:upload_id>", sources.upload, name="upload"),
     path("sources/<row:source_id>/retry", sources.retry, name="source-retry"),
+    path("sources/<row:source_id>/rename", sources.rename, name="source-rename"),
     path("sources/<row:source_id>/remove", sources.remove, name="source-remove"),
 ]
 api_urlpatterns = [
     path("sources/", api.SourceList.as_view(), name="sources"),
+    path("sources/<row:source_id>/name/", api_clusters.SourceName.as_view(), name="source-name"),
     path("clusters/", api_clusters.ClusterList.as_view(), name="clusters"),
     path("clusters/test/", api_clusters.ClusterTest.as_view(), name="cluster-test"),
     path("clusters/role/", api_clusters.ClusterRole.as_view(), name="cluster-role"),

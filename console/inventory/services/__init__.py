@@ -23,7 +23,7 @@ from console.inventory.services.loading import (
 from console.inventory.services.measuring import has_newer, snapshot_of, store_measurement
 from console.inventory.services.observing import Encoded, connector_of, fresh, newest, observe, observe_due, revision_of
 from console.inventory.services.retention import sweep
-from console.inventory.services.sources import remove_source, retry_source
+from console.inventory.services.sources import remove_source, rename_source, retry_source
 from console.inventory.services.telemetry import TelemetryAsked, drop_telemetry, set_telemetry, try_telemetry
 from console.inventory.services.watching import MOST as MOST_WATCHED
 from console.inventory.services.watching import Watcher
@@ -56,6 +56,7 @@ __all__ = [
     "receive_files",
     "refuse_upload",
     "remove_source",
+    "rename_source",
     "reseal_credentials",
     "retry_source",
     "revision_of",

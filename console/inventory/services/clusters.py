@@ -28,6 +28,7 @@ __all__ = [
     "cluster_role",
     "follow_anew",
     "forget_cluster",
+    "free_name",
     "reseal_credentials",
     "try_cluster",
     "try_source",
@@ -106,7 +107,7 @@ def add_cluster(user: Any, asked: Asked) -> Source:
     """A new source that watch processes take up by themselves.  Raises ``ClusterError``."""
     require(user, "inventory.load_cluster")
     _check_enabled()
-    name = _free_name(asked.name)
+    name = free_name(asked.name)
     _check_options(asked)
     access, facts = _way(asked)
     access.close()
@@ -124,7 +125,7 @@ def add_cluster(user: Any, asked: Asked) -> Source:
 
 @transaction.atomic
 def change_cluster(user: Any, source: Source, asked: Asked) -> Source:
-    """Other settings, and other credentials where some are given.  The name stays.  Raises ``ClusterError``."""
+    """Other settings, and other credentials where some are given; the name stays.  Raises ``ClusterError``."""
     require(user, "inventory.load_cluster")
     source = Source.objects.select_for_update().get(pk=source.pk)
     before = source.config
@@ -200,7 +201,8 @@ def _check_enabled() -> None:
         raise ClusterError("kind", "Kubernetes clusters are not enabled here: name kubernetes in SLACKLINE_CONNECTORS")
 
 
-def _free_name(given: str) -> str:
+def free_name(given: str) -> str:
+    """The name as it is kept.  Raises ``ClusterError`` where it is none, too long or taken."""
     name = given.strip()
     if not name or len(name) > 100:
         raise ClusterError("name", "a source needs a name of 1 to 100 characters")

@@ -63,6 +63,24 @@ def confirm(
     return last
 
 
+def redraw(source: Source) -> Observation | None:
+    """The newest reading once more under a number of its own, since the source has another place among the others.
+
+    Its instants stay: nothing was read.  What was drawn before keeps the order that it was drawn in.  Call it within
+    the transaction that changes the source.  None before the first reading.
+    """
+    drawn = Observation.objects.filter(source=source, columns__isnull=False)
+    if not drawn.exists():
+        return None
+    revision = _next_revision()  # nobody records until this transaction ends
+    again = drawn.select_related("layout", "unheld").get(pk=drawn.values_list("pk", flat=True)[:1])
+    again.pk, again.changed = revision, 0
+    _join_fleet(again)
+    again.save(force_insert=True)
+    _announce("snapshot.taken", again, source, changed=0)
+    return again
+
+
 def _announce(kind: str, observation: Observation, source: Source, **fields: Any) -> None:
     tell_of_reading(
         kind,
@@ -138,7 +156,8 @@ def _join_fleet(observation: Observation) -> None:
         .filter(seen__isnull=False)
         .values_list("name", "pk", "seen", "places")
     )
-    mine = (observation.source.name, observation.source_id, observation.revision, observation.layout_id)
+    name = Source.objects.values_list("name", flat=True).get(pk=observation.source_id)  # it may have been renamed
+    mine = (name, observation.source_id, observation.revision, observation.layout_id)
     sources = sorted([*others, mine])
     members = [[name, layout] for name, _, _, layout in sources]
     digest = hashlib.sha256(json.dumps(members).encode()).hexdigest()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 from django.utils import timezone
 
@@ -11,7 +11,9 @@ from console.connectors import simulated
 from console.dispatch.services import enqueue
 from console.inventory.choices import WATCHED, SourceKind
 from console.inventory.models import Source
-from console.inventory.services.clusters import follow_anew, forget_cluster
+from console.inventory.services.clusters import ClusterError, follow_anew, forget_cluster, free_name
+from console.inventory.services.recording import redraw
+from console.live.services import publish
 from console.rest.errors import Conflict
 from console.tenancy.services import require
 
@@ -30,6 +32,38 @@ def remove_source(user: Any, source: Source, reason: str) -> None:
         simulated.abandon(config["cluster"])
     if kind == SourceKind.KUBERNETES:
         forget_cluster(config)
+
+
+@transaction.atomic
+def rename_source(user: Any, source: Source, name: str) -> Source:
+    """Another name for people; the source, its readings, plans and clusters stay what they are.
+
+    Raises ``ClusterError`` where the name is taken or none.
+    """
+    require(user, "inventory.load_cluster")
+    source = Source.objects.select_for_update().get(pk=source.pk)
+    before, source.name = source.name, name.strip()
+    if source.name == before:
+        return source
+    free_name(source.name)
+    try:
+        with transaction.atomic():
+            source.save(update_fields=["name"])
+    except IntegrityError:
+        raise ClusterError("name", "there is a source of that name already") from None
+    redrawn = redraw(source)
+    if redrawn is not None:
+        enqueue("inventory.measure", observation_id=redrawn.pk)
+    write_down(
+        actor=user,
+        action="source.renamed",
+        target_kind="source",
+        target_id=source.name,
+        detail={"from": before, "to": source.name, "source": source.pk},
+    )
+    publish("source", "source.renamed", source=source.name)
+    publish(f"source:{source.pk}", "source.renamed")
+    return source
 
 
 @transaction.atomic

@@ -89,8 +89,11 @@ class Watcher:
 
     def _changed(self) -> set[int]:
         """Followed sources whose settings are others now, or that are gone."""
-        rows = {row.pk: signature(row) for row in Source.objects.filter(pk__in=self._followed)}
-        return {pk for pk, one in self._followed.items() if rows.get(pk) != one.signature}
+        rows = Source.objects.in_bulk(self._followed)
+        for pk in rows.keys() & self._followed.keys():
+            self._followed[pk].name = rows[pk].name
+        same = {pk for pk, row in rows.items() if signature(row) == self._followed[pk].signature}
+        return set(self._followed) - same
 
     def _end(self, source_ids: set[int]) -> None:
         ending = [self._followed.pop(pk) for pk in source_ids]
@@ -108,7 +111,7 @@ class _Follower:
     def __init__(self, holder: str, source: Source, encode: Encode) -> None:
         self.source_id, self.signature = source.pk, signature(source)
         self._holder, self._encode = holder, encode
-        self._name, self._config, self._period_s = source.name, dict(source.config), source.period_s
+        self.name, self._config, self._period_s = source.name, dict(source.config), source.period_s
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"watch {source.name}", daemon=True)
         self._told_at = self._opened_at = float("-inf")
@@ -151,7 +154,7 @@ class _Follower:
             feed = feed or self._open()
             return feed, feed is not None and self._read(feed)
         except Exception as error:
-            log.exception("watch.unexpected", source=self._name, error=type(error).__name__)
+            log.exception("watch.unexpected", source=self.name, error=type(error).__name__)
             return feed, False
 
     def _open(self) -> ClusterFeed | None:
@@ -163,7 +166,7 @@ class _Follower:
         feed.start()
         if self._config.get("telemetry"):
             self._sampler = open_sampler(self._config["telemetry"])
-            self._sampler.start(self._name)
+            self._sampler.start(self.name)
         self._opened_at = time.monotonic()
         return feed
 
@@ -228,12 +231,12 @@ class _Follower:
     def _announce(self, kind: str, revision: int) -> None:
         publish(f"source:{self.source_id}", f"source.{kind}", revision=revision)
         if kind != "reading":
-            publish("source", f"source.{kind}", source=self._name)
+            publish("source", f"source.{kind}", source=self.name)
 
 
 def signature(source: Source) -> str:
-    """Differs whenever a feed must be begun anew."""
-    said = [source.name, source.config, source.period_s]
+    """Differs whenever a feed must be begun anew.  Another name is no reason."""
+    said = [source.config, source.period_s]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from console.inventory import selectors, services
 from console.inventory.choices import UploadKind
-from console.inventory.forms import FORMS, LoadForm, ReasonForm
+from console.inventory.forms import FORMS, LoadForm, NameForm, ReasonForm
 
 FLEET, LOAD = "inventory.view_fleet", "inventory.load_cluster"
 
@@ -88,6 +88,22 @@ def retry(request: HttpRequest, source_id: int) -> HttpResponse:
     services.retry_source(request.user, source)
     messages.success(request, f"{source.name} is read again now.")
     return redirect("inventory:sources")
+
+
+@require_POST
+@permission_required(LOAD, raise_exception=True)
+def rename(request: HttpRequest, source_id: int) -> HttpResponse:
+    """Another name for people; addresses that hold the old one find nothing any more."""
+    source, form = _source(request, source_id), NameForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "A source needs a name of 1 to 100 characters.")
+    else:
+        try:
+            renamed = services.rename_source(request.user, source, form.cleaned_data["name"])
+            messages.success(request, f"{source.name} is called {renamed.name} from now on.")
+        except services.ClusterError as error:
+            messages.error(request, f"Not renamed: {error.reason}.")
+    return redirect("inventory:source", source_id=source_id)
 
 
 @require_POST
