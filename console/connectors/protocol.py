@@ -74,8 +74,11 @@ class Connector(Protocol):
 class Layer(Protocol):
     """Something that others measured, laid over a document.  Both answer at once, whatever the others do."""
 
-    def version(self) -> str:
-        """Differs whenever ``laid_over`` would do something else."""
+    def version(self, beneath: str) -> str:
+        """Settles what ``laid_over`` will do, and differs whenever that is something else.
+
+        ``beneath`` is the version of the document that it will be laid over.
+        """
         ...
 
     def laid_over(self, document: Document) -> Document: ...

@@ -1,6 +1,9 @@
 """Telemetry beside a feed: a thread of its own asks the endpoint, and readings take what it found last.
 
 Whatever the endpoint does, a reading never waits for it.  Samples count for ``FRESH_S``; then all is unknown again.
+
+Use and power differ at each round, and each difference is a reading that is built, drawn and stored.  So while nothing
+else changes, samples stand for ``SETTLED_S``; a device that falls ill, or is well again, is told at once.
 """
 
 import threading
@@ -19,10 +22,11 @@ from scheduler.cluster.records import Document
 from scheduler.telemetry.merging import Laid, Merged, Telemetry, merge
 
 log = structlog.get_logger(__name__)
-EVERY_S, FRESH_S = 60.0, 300.0
+EVERY_S, SETTLED_S, FRESH_S = 60.0, 230.0, 300.0
 KEPT_REASONS = 200
 
 Measure = Callable[[], Telemetry]
+Ill = tuple[str, str, int | None, str]  # node, uuid, index, health
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class _Found:
     at: datetime
     clock_s: float
     number: int
+    ill: frozenset[Ill]
 
 
 class Sampler:
@@ -46,6 +51,8 @@ class Sampler:
     ) -> None:
         self._measure, self._every_s, self._fresh_s, self._clock = measure, every_s, fresh_s, clock
         self._found: _Found | None = None
+        self._laid: _Found | None = None  # what readings get now
+        self._beneath = ""
         self._error, self._asked = "", 0
         self._took_s: float | None = None
         self._merged: Merged | None = None
@@ -71,18 +78,24 @@ class Sampler:
             self._error = f"unexpected {type(error).__name__}"
         else:
             self._asked += 1
-            self._found = _Found(telemetry, datetime.now(UTC), self._clock(), self._asked)
+            self._found = _Found(telemetry, datetime.now(UTC), self._clock(), self._asked, _ill(telemetry))
             self._error = ""
         self._took_s = self._clock() - began
 
-    def version(self) -> str:
-        """Differs whenever ``laid_over`` would do something else."""
-        found = self._fresh()
-        return str(found.number) if found is not None else "-"
+    def version(self, beneath: str) -> str:
+        """Settles which samples ``laid_over`` lays over a document of the version ``beneath``, and tells them apart."""
+        newest = self._fresh()
+        if newest is None or beneath != self._beneath or not self._stands(newest):
+            self._laid, self._beneath = newest, beneath
+        return str(self._laid.number) if self._laid is not None else "-"
+
+    def _stands(self, newest: _Found) -> bool:
+        laid = self._laid
+        return laid is not None and laid.ill == newest.ill and self._clock() - laid.clock_s <= SETTLED_S
 
     def laid_over(self, document: Document) -> Document:
-        """The document with what was measured, or as it is where nothing is fresh."""
-        found = self._fresh()
+        """The document with the samples that ``version`` has settled on, or as it is where nothing is fresh."""
+        found = self._laid
         if found is None:
             self._merged = None
             return document
@@ -123,6 +136,14 @@ class Sampler:
             began = self._clock()
             self.ask()
             self._stopping.wait(max(self._every_s - (self._clock() - began), 1.0))
+
+
+def _ill(telemetry: Telemetry) -> frozenset[Ill]:
+    """Devices that are not well."""
+    told = ((node, one, one.judgement) for node, devices in telemetry.nodes.items() for one in devices)
+    return frozenset(
+        (node, one.uuid, one.index, word.health) for node, one, word in told if word is not None and word.reason
+    )
 
 
 def open_sampler(config: Config) -> Sampler:

@@ -142,8 +142,13 @@ class Clock:
         return self.now
 
 
-def found(sm: float) -> Telemetry:
-    return Telemetry({"a": (Measured("", 0, {"busy": sm}),)}, 1, 0, 0)
+def found(sm: float, xid: int = 0) -> Telemetry:
+    return Telemetry({"a": (Measured("", 0, {"busy": sm, "xid": xid}),)}, 1, 0, 0)
+
+
+def laid(sampler: Sampler, beneath: str = "1") -> tuple[str, Document]:
+    """As a reading does it: the version, then the document."""
+    return sampler.version(beneath), sampler.laid_over(DOCUMENT)
 
 
 def use_of(document: Document) -> int | None:
@@ -161,19 +166,53 @@ def test_samples_stay_while_they_are_fresh_and_then_all_is_unknown() -> None:
 
     sampler = Sampler(measure, clock=clock)
     assert sampler.told()["state"] == "waiting"
-    assert sampler.laid_over(DOCUMENT) is DOCUMENT
+    assert laid(sampler)[1] is DOCUMENT
     sampler.ask()
-    assert use_of(sampler.laid_over(DOCUMENT)) == 40
-    first = sampler.version()
+    first, document = laid(sampler)
+    assert use_of(document) == 40
     clock.now = 299
     sampler.ask()
-    assert use_of(sampler.laid_over(DOCUMENT)) == 40
     assert (sampler.told()["state"], sampler.told()["error"]) == ("late", "the endpoint is silent")
-    assert sampler.version() == first
+    again, document = laid(sampler)
+    assert (again, use_of(document)) == (first, 40)
     clock.now = 301
-    assert sampler.version() != first
-    assert use_of(sampler.laid_over(DOCUMENT)) is None
+    gone, document = laid(sampler)
+    assert gone != first and use_of(document) is None
     assert sampler.told()["state"] == "unknown"
+
+
+def test_use_alone_makes_no_reading_for_a_while() -> None:
+    clock, rounds = Clock(), [found(40), found(50), found(60), found(70)]
+    sampler = Sampler(lambda: rounds.pop(0), clock=clock)
+    sampler.ask()
+    first = laid(sampler)
+    clock.now = 60
+    sampler.ask()
+    assert laid(sampler)[0] == first[0] and use_of(laid(sampler)[1]) == 40
+    second = laid(sampler, beneath="2")  # the cluster itself has changed: its reading gets the newest
+    assert use_of(second[1]) == 50
+    assert laid(sampler, beneath="2")[0] == second[0]
+    clock.now = 120
+    sampler.ask()
+    assert use_of(laid(sampler, beneath="2")[1]) == 50
+    clock.now = 291
+    sampler.ask()
+    third = laid(sampler, beneath="2")
+    assert third[0] != second[0] and use_of(third[1]) == 70
+
+
+@pytest.mark.parametrize("there_and_back", [(0, 79), (79, 0)])
+def test_a_device_that_falls_ill_or_is_well_again_is_told_at_once(there_and_back: tuple[int, int]) -> None:
+    clock, rounds = Clock(), [found(40, xid) for xid in there_and_back]
+    sampler = Sampler(lambda: rounds.pop(0), clock=clock)
+    sampler.ask()
+    first, document = laid(sampler)
+    clock.now = 60
+    sampler.ask()
+    again, after = laid(sampler)
+    assert first != again
+    healths = [one.nodes[0].devices[0].health for one in (document, after)]
+    assert healths == ["failed" if xid else "ok" for xid in there_and_back]
 
 
 def test_a_hanging_endpoint_delays_no_reading() -> None:
@@ -188,7 +227,7 @@ def test_a_hanging_endpoint_delays_no_reading() -> None:
     sampler.start("a")
     try:
         assert entered.wait(10)
-        assert sampler.laid_over(DOCUMENT) is DOCUMENT  # while the question hangs
+        assert laid(sampler)[1] is DOCUMENT  # while the question hangs
         assert sampler.told()["state"] == "waiting"
     finally:
         sampler.stop()

@@ -31,7 +31,7 @@ class KubernetesConnector:
 
     def version(self) -> str:
         version = self._followed().version()
-        return f"{version} {self._sampler.version()}" if self._sampler is not None else version
+        return f"{version} {self._sampler.version(version)}" if self._sampler is not None else version
 
     def observe(self) -> Told:
         """The cluster now with what was measured of it, what the format could not hold, what could not be read."""
