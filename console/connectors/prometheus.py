@@ -15,7 +15,7 @@ from console.connectors.kubernetes.access import AGENT, ALLOWABLE, AccessError, 
 from console.connectors.protocol import ConnectorError
 from scheduler.cluster.errors import InputError
 from scheduler.telemetry.exporters import Options, Query, queries
-from scheduler.telemetry.merging import Telemetry, gather
+from scheduler.telemetry.merging import Gathering, Telemetry
 from scheduler.telemetry.vectors import Sample, parse_vector
 
 NOBODY, BEARER, BASIC = "none", "bearer", "basic"
@@ -76,11 +76,10 @@ class Prometheus:
 
         Samples are as old as the endpoint's own clock says, so that a clock that differs from ours makes none unknown.
         """
-        samples: list[Sample] = []
+        found = Gathering(self._options)
         for query in queries(self._options):
-            samples += self.samples(query)
-        now_s = max((sample.at_s for sample in samples), default=0.0)
-        return gather(samples, self._options, now_s)
+            found.add(self.samples(query))
+        return found.telemetry()
 
     def close(self) -> None:
         self._pools.clear()

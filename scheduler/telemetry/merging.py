@@ -3,7 +3,7 @@
 Nothing is filled in that no series tells: a device without samples keeps what the document says of it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -65,25 +65,41 @@ class Merged:
     reasons: Mapping[tuple[str, int], str]  # (node, device) -> why it is not ok
 
 
-def gather(samples: Iterable[Sample], options: Options, now_s: float) -> Telemetry:
-    """Samples by node and device.  Unknown values are dropped, and where two series differ the worse one counts."""
-    found: dict[str, dict[tuple[str, int | None], Measured]] = {}
-    count = old = nameless = 0
-    for sample in samples:
-        known = METRICS.get(sample.metric)
-        if known is None or not _is_whole(known[0], sample.labels):
-            continue
-        count += 1
+class Gathering:
+    """Samples by node and device, answer by answer, so that no answer must be held until the next one is read.
+
+    Unknown values are dropped, and where two series differ the worse one counts.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._found: dict[str, dict[tuple[str, int | None], Measured]] = {}
+        self._count = self._old = self._nameless = 0
+
+    def add(self, samples: Sequence[Sample], now_s: float | None = None) -> None:
+        """One answer.  Without ``now_s``, ages are by the newest sample, so that another clock makes none old."""
+        now_s = max((sample.at_s for sample in samples), default=0.0) if now_s is None else now_s
+        for sample in samples:
+            known = METRICS.get(sample.metric)
+            if known is not None and _is_whole(known[0], sample.labels):
+                self._count += 1
+                self._place(sample, known[1], now_s)
+
+    def _place(self, sample: Sample, metric: Metric, now_s: float) -> None:
+        options = self._options
         if now_s - sample.at_s > options.max_age_s:
-            old += 1
-            continue
+            self._old += 1
+            return
         node, uuid, index = node_of(sample, options), _first(sample, options.uuid_labels), _index(sample, options)
         if not node or not (uuid or index is not None):
-            nameless += 1
-            continue
-        device = found.setdefault(node, {}).setdefault((uuid, index), Measured(uuid, index))
-        _note(device.signs, known[1], sample.value)
-    return Telemetry({node: tuple(devices.values()) for node, devices in found.items()}, count, old, nameless)
+            self._nameless += 1
+            return
+        device = self._found.setdefault(node, {}).setdefault((uuid, index), Measured(uuid, index))
+        _note(device.signs, metric, sample.value)
+
+    def telemetry(self) -> Telemetry:
+        nodes = {node: tuple(devices.values()) for node, devices in self._found.items()}
+        return Telemetry(nodes, self._count, self._old, self._nameless)
 
 
 def _is_whole(exporter: Exporter, labels: Mapping[str, str]) -> bool:

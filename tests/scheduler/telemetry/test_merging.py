@@ -1,5 +1,6 @@
 """What was measured, laid over the records."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import hypothesis
@@ -11,9 +12,15 @@ from scheduler.cluster.errors import InputError
 from scheduler.cluster.records import DeviceRecord, Document, NodeRecord, UtilisationRecord
 from scheduler.telemetry.exporters import EXPORTERS, METRICS, Options, queries
 from scheduler.telemetry.health import DEGRADED_XIDS, FAILED_XIDS, judge
-from scheduler.telemetry.merging import Laid, Merged, gather, merge
-from scheduler.telemetry.vectors import parse_vector
+from scheduler.telemetry.merging import Gathering, Laid, Merged, Telemetry, merge
+from scheduler.telemetry.vectors import Sample, parse_vector
 from tests.scheduler.telemetry.answers import NOW_S, answer, dcgm, series
+
+
+def gather(samples: Sequence[Sample], options: Options, now_s: float) -> Telemetry:
+    found = Gathering(options)
+    found.add(samples, now_s)
+    return found.telemetry()
 
 
 def world(*nodes: NodeRecord) -> Document:
