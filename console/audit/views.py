@@ -1,15 +1,18 @@
+from typing import Any
+
 from django.contrib.auth.decorators import permission_required
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from console.audit import selectors
 from console.audit.filters import EntryFilter
 from console.audit.tables import HEAD, as_row
-from console.rest.csv import csv_response
+from console.rest.csv import csv_response, refused
+from console.ui.filters import Filter
 
 PAGE_SIZE = 50
-FIRST = ("actor", "action")  # the filters that a narrow screen shows; the others are behind a button there
+ALWAYS = ("actor", "action")  # the filters that a narrow screen shows; the others are behind a button there
 
 
 @require_safe
@@ -24,14 +27,30 @@ def entry_list(request: HttpRequest) -> HttpResponse:
     page = {
         "section": "audit",
         "filter": found,
-        "first": FIRST,
+        "filters": [_field(field) for field in found.form],
         "rows": rows,
-        "older": older,
         "newest_shown": not before,
         "query": query.urlencode(),
+        "clear": request.path if query else "",
+        **_neighbours(query, before, older),
     }
     part = "#table" if request.headers.get("HX-Request") else ""
     return render(request, f"audit/list.html{part}", page, status=200 if found.is_valid() else 400)
+
+
+def _field(field: Any) -> Filter:
+    kind = "datetime-local" if field.name in ("since", "until") else "text"
+    return Filter(field.name, field.label, field.value() or "", always=field.name in ALWAYS, kind=kind)
+
+
+def _neighbours(query: QueryDict, before: str, older: int | None) -> dict[str, str]:
+    """The foot of the table: where it leads from here."""
+    here = f"?{query.urlencode()}"
+    return {
+        "words": "Decisions before these are older" if older else "The end of the book",
+        "back": here if before else "",
+        "next": f"{here}{'&' if query else ''}before={older}" if older else "",
+    }
 
 
 @require_safe
@@ -40,5 +59,5 @@ def entry_csv(request: HttpRequest) -> HttpResponseBase:
     """All entries that the filter lets through."""
     found = EntryFilter(request.GET, queryset=selectors.entries(request.user))
     if not found.is_valid():
-        return HttpResponse(found.errors.as_text(), status=400, content_type="text/plain; charset=utf-8")
+        return refused(found.errors.as_text())
     return csv_response("audit", HEAD, (as_row(entry) for entry in found.qs.iterator(chunk_size=2000)))

@@ -19,6 +19,7 @@ from console.inventory.selectors.nodes import SORTS as NODE_SORTS
 from console.inventory.selectors.paging import BadCursorError, Page
 from console.inventory.selectors.pods import SORTS as POD_SORTS
 from console.rest.permissions import NeedsPermission
+from console.ui.orders import no_order_words
 
 OWN, FLEET, LOAD = "inventory.view_own", "inventory.view_fleet", "inventory.load_cluster"
 
@@ -60,8 +61,10 @@ class _View(APIView):
 class _List(_View):
     """A page of rows that stands still."""
 
-    def answer(self, request: Request, read: Any, serializer: Any, sort: str) -> Response:
-        view = read_table(request.query_params, sort)
+    def answer(self, request: Request, read: Any, serializer: Any, orders: tuple[str, ...], usual: str) -> Response:
+        view = read_table(request.query_params, selectors.Filters.of(request.query_params), orders, usual)
+        if view.no_order:
+            raise ValidationError({"sort": [no_order_words(view.no_order, orders)]})
         try:
             page = read(request.user, view.filters, sort=view.sort, cursor=view.cursor, size=view.size)
         except BadCursorError as error:
@@ -93,7 +96,9 @@ class NodeList(_List):
 
     @extend_schema(parameters=[*FILTERS, _sort(NODE_SORTS), *PAGING], responses=shapes.NodePageSerializer)
     def get(self, request: Request) -> Response:
-        return self.answer(request, selectors.node_rows, shapes.NodePageSerializer, "name")
+        return self.answer(
+            request, selectors.node_rows, shapes.NodePageSerializer, selectors.node_orders(request.user), "name"
+        )
 
 
 class PodList(_List):
@@ -101,7 +106,7 @@ class PodList(_List):
 
     @extend_schema(parameters=[*FILTERS, _sort(POD_SORTS), *PAGING], responses=shapes.PodPageSerializer)
     def get(self, request: Request) -> Response:
-        return self.answer(request, selectors.pod_rows, shapes.PodPageSerializer, "namespace")
+        return self.answer(request, selectors.pod_rows, shapes.PodPageSerializer, POD_SORTS, "namespace")
 
 
 class _One(_View):

@@ -12,9 +12,11 @@ from rest_framework.views import APIView
 
 from console.inventory import selectors, services
 from console.inventory import serializers_idle as shapes
+from console.inventory.filters import read_table
 from console.inventory.selectors.idling import GROUPS, SORTS, WINDOWS
-from console.inventory.selectors.paging import BadCursorError, size_of
+from console.inventory.selectors.paging import BadCursorError
 from console.rest.permissions import NeedsPermission
+from console.ui.orders import no_order_words
 
 OWN, FLEET, LOAD = "inventory.view_own", "inventory.view_fleet", "inventory.load_cluster"
 WORDS = (*SORTS, *(f"-{word}" for word in SORTS))
@@ -46,13 +48,13 @@ class IdleList(_View):
 
     @extend_schema(operation_id="fleet_idle", parameters=FILTERS, responses=shapes.IdlePageSerializer)
     def get(self, request: Request) -> Response:
-        query = request.query_params
-        filters = selectors.IdleFilters.of(query)
-        cursor, size = query.get("cursor", "")[:60], size_of(query.get("limit"))
+        filters = selectors.IdleFilters.of(request.query_params)
+        orders = selectors.idle_orders(filters.by)
+        view = read_table(request.query_params, filters, orders, "-idle")
+        if view.no_order:
+            raise ValidationError({"sort": [no_order_words(view.no_order, orders)]})
         try:
-            page = selectors.idle_rows(
-                request.user, filters, sort=query.get("sort", "")[:40] or "-idle", cursor=cursor, size=size
-            )
+            page = selectors.idle_rows(request.user, filters, sort=view.sort, cursor=view.cursor, size=view.size)
         except BadCursorError as error:
             raise ValidationError({"cursor": [str(error)]}) from error
         found: dict[str, Any] = {

@@ -41,6 +41,10 @@ class Preset:
     query: str
     on: bool
 
+    @property
+    def href(self) -> str:
+        return f"?{self.query}"
+
 
 def stamp(at: datetime) -> str:
     """Whole seconds, rounded up: a reading that was begun within this second is not lost."""

@@ -1,6 +1,6 @@
 """Columns of the tables and their CSV twins: heading, sort key, field of the row."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -78,13 +78,13 @@ IDLE_COLUMNS = {
 
 
 def headings(
-    columns: Iterable[Column], query: dict[str, str], sort: str, hidden: frozenset[str] = frozenset()
+    columns: Iterable[Column], query: dict[str, str], sort: str, orders: Collection[str]
 ) -> tuple[Heading, ...]:
     """Sorting starts ascending for names and descending for figures, and turns round on the next click.
 
-    ``hidden`` keys sort nothing for this viewer, so their columns offer no link.
+    A column whose key is none of ``orders`` offers no link: it sorts nothing for this viewer.
     """
-    shown = (replace(column, sort="") if column.sort in hidden else column for column in columns)
+    shown = (column if column.sort in orders else replace(column, sort="") for column in columns)
     return tuple(_heading(column, query, sort) for column in shown)
 
 

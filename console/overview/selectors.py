@@ -11,13 +11,12 @@ from django.utils import timezone
 from console.inventory import selectors as inventory
 from console.inventory.selectors.measured import Measured, newest_measurements
 from console.overview.charts import Grid, Share, grid, level_words, tone_of
-from console.overview.filters import FILTERS, MEASURES, UNLABELLED, FleetView
+from console.overview.filters import FILTERS, MEASURES, FleetView
 from console.plans import selectors as plans
 from console.plans.choices import State
 from console.ui.ages import limits
 from console.ui.figures import duration, number, plural
 
-MOST_OPTIONS = 300
 MOST_DECISIONS = 8
 STANDBY_STEP = timedelta(minutes=10)
 TREND = timedelta(hours=1)
@@ -119,24 +118,6 @@ class Board:
         return limits(self.period_s)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    value: str
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """One filter of the bar; without choices it is a field to type in."""
-
-    name: str
-    label: str
-    value: str
-    all_words: str
-    choices: list[Choice]
-    always: bool
-
-
 def board(viewer: Any, view: FleetView) -> Board:
     """Everything below the filter bar."""
     wanted = inventory.Filters(**{name: getattr(view, name) for name in FILTERS})
@@ -166,34 +147,6 @@ def board(viewer: Any, view: FleetView) -> Board:
         missing=tuple(state.name for state in states if state.revision is None),
         since_hour=inventory.schedulable_change(viewer, known, timezone.now(), TREND),
     )
-
-
-def filters(viewer: Any, view: FleetView) -> list[Filter]:
-    """The bar, with what this person may choose from."""
-    found = inventory.filter_choices(viewer)
-    unlabelled = Choice(UNLABELLED, "no ASW label")
-    return [
-        _filter("cluster", "Cluster", view.cluster, found.clusters, always=True),
-        _filter("model", "Model", view.model, found.models, always=True),
-        _filter("asw", "ASW", view.asw, found.asws, first=[unlabelled], all_words="All, with unlabelled"),
-        _filter("tenant", "Tenant", view.tenant, found.tenants),
-        Filter("health", "Health", view.health, "All", [Choice(*pair) for pair in found.health], always=False),
-    ]
-
-
-def _filter(
-    name: str,
-    label: str,
-    value: str,
-    names: tuple[str, ...],
-    *,
-    first: list[Choice] | None = None,
-    all_words: str = "",
-    always: bool = False,
-) -> Filter:
-    listed = names if len(names) <= MOST_OPTIONS else ()
-    choices = [*(first or []), *(Choice(each, each) for each in listed)] if listed or not names else []
-    return Filter(name, label, value, all_words or f"All {number(len(names))}", choices, always)
 
 
 def _fall_rows(fall: Any) -> list[FallRow]:

@@ -9,9 +9,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from console.inventory.filters import hardware_filters
+from console.inventory.selectors import filter_choices
 from console.overview import selectors
 from console.overview.charts import GPU_LEGEND, HEALTH_LEGEND, HEAT_TOP, LEGENDS, ramp
-from console.overview.filters import read_view
+from console.overview.filters import FleetView, read_view
 
 MODULES = tuple(
     f"console/js/{name}.js"
@@ -37,8 +39,15 @@ def fleet(request: HttpRequest) -> HttpResponse:
     }
     if request.headers.get("HX-Request"):
         return render(request, "overview/fleet.html#board", page)
-    more = {"filters": selectors.filters(request.user, view), "modules": MODULES}
-    return render(request, "overview/fleet.html", page | more)
+    return render(request, "overview/fleet.html", page | _bar(request, view) | {"modules": MODULES})
+
+
+def _bar(request: HttpRequest, view: FleetView) -> dict[str, Any]:
+    return {
+        "filters": hardware_filters(filter_choices(request.user), view, model_always=True),
+        "kept": view.kept,
+        "clear": request.path if view.filtered else "",
+    }
 
 
 def _addresses() -> dict[str, str]:

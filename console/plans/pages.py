@@ -11,6 +11,7 @@ from console.plans.choices import State, StepState
 from console.plans.filters import MoveFilter, PlanFilter
 from console.plans.lifecycle import COMPUTING
 from console.ui.figures import number, plural, signed, whole_gpus
+from console.ui.orders import order_of
 
 LISTED = 25
 
@@ -68,7 +69,7 @@ def moves_table(request: HttpRequest, plan: Any) -> dict[str, Any]:
     """Filtered, sorted and cut to a page by the server; all of it from the URL."""
     stale = frozenset(tables.changed_moves(plan))
     found = MoveFilter(request.GET, queryset=selectors.moves(request.user, plan.pk), stale_moves=stale)
-    order, no_order = tables.order_of(request.GET.get("sort", ""), tables.MOVE_ORDER)
+    order, no_order = order_of(request.GET.get("sort", ""), tables.MOVE_ORDER)
     page = tables.page_of(tables.ordered(found.qs, order, tables.MOVE_ORDER), request.GET.get("page"))
     query = request.GET.copy()
     for name in ("page", "part"):
@@ -81,6 +82,7 @@ def moves_table(request: HttpRequest, plan: Any) -> dict[str, Any]:
         "lines": tables.move_lines(request.user, plan, page.object_list, grouped=order == "chain"),
         "order": order,
         "no_order": no_order,
+        "order_words": "by chain, in running order" if order == "chain" else f"by {order}",
         "query": query.urlencode(),
         "unsorted": unsorted.urlencode(),
         "stale_count": len(stale),

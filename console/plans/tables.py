@@ -66,15 +66,14 @@ class MoveLine:
     def gpu_total_milli(self) -> int:
         return self.step.gpus * self.step.gpu_milli
 
-
-def order_of(wanted: str, orders: dict[str, tuple[str, ...]]) -> tuple[str, str]:
-    """(the order to use, the word that was asked for and is none).  Without a word it is the first order."""
-    first = next(iter(orders))
-    return (wanted or first, "") if not wanted or wanted.removeprefix("-") in orders else (first, wanted)
+    @property
+    def detail(self) -> str:
+        """What the pill alone does not say."""
+        return "" if self.mark.state in ("succeeded", "locked") else self.mark.detail
 
 
 def ordered(rows: QuerySet[Any], wanted: str, orders: dict[str, tuple[str, ...]]) -> QuerySet[Any]:
-    """Sorted by a word of ``orders`` (see ``order_of``); a minus in front turns it round."""
+    """Sorted by a word of ``orders`` (see ``ui.orders``); a minus in front turns it round."""
     fields = orders[wanted.removeprefix("-")]
     if not wanted.startswith("-"):
         return rows.order_by(*(F(name).asc(nulls_last=True) for name in fields))

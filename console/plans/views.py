@@ -14,7 +14,8 @@ from console.plans import charts, selectors, services, tables
 from console.plans.filters import KeptFilter, MoveFilter, PlanFilter
 from console.plans.forms import CutForm, FreezeForm, ReasonForm
 from console.plans.pages import list_page, plan_page
-from console.rest.csv import csv_response
+from console.rest.csv import csv_response, refused
+from console.ui.orders import no_order_words, order_of
 
 sees_plans = permission_required("plans.view_plan", raise_exception=True)
 PARTS = ("progress", "head", "stale", "tiles", "side", "moves")
@@ -112,7 +113,7 @@ def kept_list(request: HttpRequest, plan_id: int) -> HttpResponse:
     """All nodes that stay, with every blocker."""
     plan = selectors.plan_detail(request.user, plan_id)
     found = KeptFilter(request.GET, queryset=selectors.kept_nodes(request.user, plan_id))
-    order, no_order = tables.order_of(request.GET.get("sort", ""), tables.KEPT_ORDER)
+    order, no_order = order_of(request.GET.get("sort", ""), tables.KEPT_ORDER)
     page = tables.page_of(tables.ordered(found.qs, order, tables.KEPT_ORDER), request.GET.get("page"))
     query = request.GET.copy()
     query.pop("page", None)
@@ -126,6 +127,7 @@ def kept_list(request: HttpRequest, plan_id: int) -> HttpResponse:
         "reason": request.GET.get("reason", ""),
         "order": order,
         "no_order": no_order,
+        "order_words": "in the planner's order" if order == "position" else f"by {order}",
     }
     return render(request, "plans/kept.html", context, status=200 if found.is_valid() else 400)
 
@@ -138,11 +140,10 @@ def moves_csv(request: HttpRequest, plan_id: int) -> HttpResponseBase:
     stale = frozenset(tables.changed_moves(plan))
     found = MoveFilter(request.GET, queryset=selectors.moves(request.user, plan_id), stale_moves=stale)
     if not found.is_valid():
-        return HttpResponse(found.errors.as_text(), status=400, content_type="text/plain; charset=utf-8")
-    order, no_order = tables.order_of(request.GET.get("sort", ""), tables.MOVE_ORDER)
+        return refused(found.errors.as_text())
+    order, no_order = order_of(request.GET.get("sort", ""), tables.MOVE_ORDER)
     if no_order:
-        words = f"sort: {no_order!r} is no order. There are {', '.join(tables.MOVE_ORDER)}, each also with a minus."
-        return HttpResponse(words, status=400, content_type="text/plain; charset=utf-8")
+        return refused(no_order_words(no_order, tables.MOVE_ORDER))
     rows = tables.ordered(found.qs, order, tables.MOVE_ORDER).iterator(chunk_size=2000)
     return csv_response(f"plan-{plan_id}-moves", tables.MOVE_HEAD, (tables.move_cells(step) for step in rows))
 
@@ -152,7 +153,7 @@ def moves_csv(request: HttpRequest, plan_id: int) -> HttpResponseBase:
 def kept_csv(request: HttpRequest, plan_id: int) -> HttpResponseBase:
     found = KeptFilter(request.GET, queryset=selectors.kept_nodes(request.user, plan_id))
     if not found.is_valid():
-        return HttpResponse(found.errors.as_text(), status=400, content_type="text/plain; charset=utf-8")
+        return refused(found.errors.as_text())
     rows = (line for node in found.qs.iterator(chunk_size=2000) for line in tables.kept_cells(node))
     return csv_response(f"plan-{plan_id}-nodes-that-stay", tables.KEPT_HEAD, rows)
 

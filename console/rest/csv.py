@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import batched
 
 from asgiref.sync import sync_to_async
-from django.http import StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 
 LINES_AT_ONCE = 500  # the server does its work for every piece that it sends, however small
 _STARTS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -56,3 +56,8 @@ def csv_response(name: str, head: Sequence[str], rows: Iterable[Sequence[object]
     response = Pieces(pieces(), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return response
+
+
+def refused(words: str) -> HttpResponse:
+    """400 in plain words: a file has no place for a remark."""
+    return HttpResponse(words, status=400, content_type="text/plain; charset=utf-8")

@@ -76,6 +76,11 @@ def size(octets: int | None) -> str:
     return f"{octets / 1_000:,.1f} kB" if octets < 1_000_000 else f"{octets / 1_000_000:,.1f} MB"
 
 
+def span(first: int, last: int, of: int) -> str:
+    """The rows of a page: 1–50 of 318; 0 where there are none."""
+    return f"{number(first)}{DASH}{number(last)} of {number(of)}" if of else "0"
+
+
 def plural(count: int | None, one: str, many: str = "") -> str:
     """1 node, 2 nodes, – nodes."""
     word = one if count == 1 else many or f"{one}s"

@@ -208,6 +208,19 @@ def test_frozen_paused_halted_and_still_finished(signed_in: SignedIn, quiet: str
     expect(second.locator("#moves tbody tr.sl-hot").first).to_be_visible()
 
 
+def test_a_freeze_that_runs_out_leaves_open_pages_by_itself(signed_in: SignedIn, stack: Stack) -> None:
+    page, tenant = signed_in("operator", path="/sources/"), signed_in("tenant", path="/fleet/pods/")
+    setter = signed_in("operator")
+    _freeze(setter)
+    for open_page in (page, tenant):
+        expect(open_page.locator("#sl-banners .sl-banner")).to_contain_text("Frozen: the whole fleet")
+    end = "from console.plans.models import Freeze; from django.utils.timezone import now, timedelta; "
+    stack.manage("shell", "-c", f"{end}Freeze.objects.update(expires_at=now() + timedelta(seconds=3))")
+    for open_page in (page, tenant):
+        expect(open_page.locator("#sl-banners .sl-banner")).to_have_count(0, timeout=WAIT_MS)
+    expect(page.locator("#sl-tools")).to_contain_text("Freeze: off")
+
+
 def _freeze(page: Page) -> None:
     page.goto("/freezes/")
     page.fill("[name=reason]", "Power works in hall 2")

@@ -13,6 +13,7 @@ from console.inventory.selectors.idling import (
     IdleFilters,
     IdleRow,
     idle_csv,
+    idle_orders,
     idle_rows,
     idle_since,
     idle_tenants,
@@ -31,7 +32,7 @@ from console.inventory.selectors.maps import (
     newest_map_revision,
     node_map,
 )
-from console.inventory.selectors.nodes import NodeRow, hidden_sorts, node_card, node_csv, node_rows, why_words
+from console.inventory.selectors.nodes import NodeRow, node_card, node_csv, node_orders, node_rows, why_words
 from console.inventory.selectors.overview import fleet_age, fleet_headline, fleet_layout
 from console.inventory.selectors.pods import PodRow, pod_card, pod_csv, pod_rows
 from console.inventory.selectors.pools import pool_choices, pool_within, shape_totals, waterfall, what_fits
@@ -72,8 +73,8 @@ __all__ = [
     "fleet_headline",
     "fleet_layout",
     "gpu_map",
-    "hidden_sorts",
     "idle_csv",
+    "idle_orders",
     "idle_rows",
     "idle_since",
     "idle_tenants",
@@ -86,6 +87,7 @@ __all__ = [
     "node_card",
     "node_csv",
     "node_map",
+    "node_orders",
     "node_rows",
     "observation_rows",
     "oldest_instant",

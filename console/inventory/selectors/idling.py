@@ -117,6 +117,11 @@ class TelemetryState:
     idle_below: int
 
 
+def idle_orders(by: str) -> tuple[str, ...]:
+    """What rows of this group can be ordered by: a sum over a tenant's workloads has none of their names."""
+    return tuple(word for word in SORTS if set(_ORDER.get(word, ())) <= {*GROUPS[by]})
+
+
 def idle_since(filters: IdleFilters, now: datetime | None = None) -> datetime:
     """So many full hours back; the running hour comes on top."""
     instant = (now or timezone.now()).astimezone(UTC)
@@ -126,7 +131,7 @@ def idle_since(filters: IdleFilters, now: datetime | None = None) -> datetime:
 def idle_rows(
     viewer: Any, filters: IdleFilters, *, sort: str = "-idle", cursor: str = "", size: int = 50
 ) -> Page[IdleRow]:
-    """Most idle first unless ``sort`` says otherwise.  Raises ``BadCursorError``."""
+    """Most idle first unless ``sort``, one of ``idle_orders``, says otherwise.  Raises ``BadCursorError``."""
     _, start = parse_cursor(cursor)
     found = _grouped(viewer, filters, sort)
     rows = [_row(one) for one in found[start : start + size]]
@@ -166,9 +171,7 @@ def _grouped(viewer: Any, filters: IdleFilters, sort: str) -> Any:
     names = GROUPS[filters.by]
     rows = _slots(viewer, filters).values(*names).annotate(**_sums())
     word, down = sort.removeprefix("-"), sort.startswith("-")
-    word = word if word in SORTS else "idle"
-    keys = [name for name in _ORDER.get(word, (word,)) if name in names or name not in GROUPS["workload"]]
-    order = [F(key).desc() if down else F(key).asc() for key in keys]
+    order = [F(key).desc() if down else F(key).asc() for key in _ORDER.get(word, (word,))]
     return rows.order_by(*order, *names)
 
 

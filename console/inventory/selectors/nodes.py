@@ -102,9 +102,10 @@ def node_csv(viewer: Any, filters: Filters, *, sort: str = "name") -> Iterator[N
     return (_row(reading, node, scope) for reading, node in _order(found, sort, scope))
 
 
-def hidden_sorts(viewer: Any) -> frozenset[str]:
-    """Keys by which this viewer cannot sort nodes."""
-    return frozenset() if tenant_scope(viewer) is None else HIDDEN_FROM_TENANTS
+def node_orders(viewer: Any) -> tuple[str, ...]:
+    """Keys by which this viewer can sort nodes."""
+    hidden = frozenset() if tenant_scope(viewer) is None else HIDDEN_FROM_TENANTS
+    return tuple(key for key in SORTS if key not in hidden)
 
 
 def node_card(viewer: Any, cluster: str, node: str, *, source: str = "") -> NodeCard:

@@ -3,14 +3,29 @@
 from typing import Any
 
 from django import template
+from django.template import Context
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 
 from console.inventory import since_words
 from console.inventory.addresses import node_address, pod_address, workload_address
 from console.inventory.choices import HealthCode
 from console.inventory.selectors.nodes import CAUSE_WORDS
-from console.ui.figures import signed
+from console.ui.figures import number, signed, span
 
 register = template.Library()
+
+
+@register.simple_block_tag(takes_context=True)
+def listing(context: Context, content: str, title: str, csv: str, *, sub: str = "") -> SafeString:
+    """The table of a page around its rows; head, order, foot and what stands there without rows are the context's."""
+    page, sort = context["page"], context["view"].sort
+    words = f"{span(page.start + 1, page.end, page.total)}, by {sort}"
+    if page.revision:
+        words += f", as of revision {number(page.revision)}"
+    around: dict[Any, Any] = context.flatten()
+    own = {"content": content, "title": title, "csv": csv, "sub": sub, "words": words, "order_words": f"by {sort}"}
+    return render_to_string("inventory/listing.html", {**around, **own})
 
 
 @register.simple_tag

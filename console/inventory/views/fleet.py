@@ -1,7 +1,6 @@
 """Pages of nodes, pods and workloads."""
 
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
@@ -10,18 +9,13 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from console.inventory import selectors
-from console.inventory.filters import TableView, read_table
+from console.inventory.filters import TableView, neighbours, read_table, table_filters
+from console.inventory.selectors import Filters
 from console.inventory.selectors.paging import BadCursorError, Page
-from console.inventory.tables import (
-    NODE_COLUMNS,
-    NODE_HEAD,
-    POD_COLUMNS,
-    POD_HEAD,
-    Column,
-    csv_lines,
-    headings,
-)
-from console.rest.csv import csv_response
+from console.inventory.selectors.pods import SORTS as POD_SORTS
+from console.inventory.tables import NODE_COLUMNS, NODE_HEAD, POD_COLUMNS, POD_HEAD, Heading, csv_lines, headings
+from console.rest.csv import csv_response, refused
+from console.ui.orders import no_order_words
 
 OWN = "inventory.view_own"
 
@@ -31,9 +25,10 @@ OWN = "inventory.view_own"
 @vary_on_headers("HX-Request")
 def node_table(request: HttpRequest) -> HttpResponse:
     """All nodes that the viewer may see, by filter and order; htmx asks for the table alone."""
-    view = read_table(request.GET, "name")
+    orders = selectors.node_orders(request.user)
+    view = read_table(request.GET, Filters.of(request.GET), orders, "name")
     page = _page(lambda: selectors.node_rows(request.user, view.filters, **_cut(view)))
-    return _table(request, "inventory/nodes.html", view, page, NODE_COLUMNS)
+    return _table(request, "nodes", view, page, headings(NODE_COLUMNS, view.query, view.sort, orders))
 
 
 @require_safe
@@ -41,15 +36,18 @@ def node_table(request: HttpRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def pod_table(request: HttpRequest) -> HttpResponse:
     """All pods that the viewer may see."""
-    view = read_table(request.GET, "namespace")
+    view = read_table(request.GET, Filters.of(request.GET), POD_SORTS, "namespace")
     page = _page(lambda: selectors.pod_rows(request.user, view.filters, **_cut(view)))
-    return _table(request, "inventory/pods.html", view, page, POD_COLUMNS)
+    return _table(request, "pods", view, page, headings(POD_COLUMNS, view.query, view.sort, POD_SORTS))
 
 
 @require_safe
 @permission_required(OWN, raise_exception=True)
 def node_csv(request: HttpRequest) -> HttpResponseBase:
-    view = read_table(request.GET, "name")
+    orders = selectors.node_orders(request.user)
+    view = read_table(request.GET, Filters.of(request.GET), orders, "name")
+    if view.no_order:
+        return refused(no_order_words(view.no_order, orders))
     rows = selectors.node_csv(request.user, view.filters, sort=view.sort)
     return csv_response("nodes", NODE_HEAD, csv_lines(rows))
 
@@ -57,7 +55,9 @@ def node_csv(request: HttpRequest) -> HttpResponseBase:
 @require_safe
 @permission_required(OWN, raise_exception=True)
 def pod_csv(request: HttpRequest) -> HttpResponseBase:
-    view = read_table(request.GET, "namespace")
+    view = read_table(request.GET, Filters.of(request.GET), POD_SORTS, "namespace")
+    if view.no_order:
+        return refused(no_order_words(view.no_order, POD_SORTS))
     rows = selectors.pod_csv(request.user, view.filters, sort=view.sort)
     return csv_response("pods", POD_HEAD, csv_lines(rows))
 
@@ -100,7 +100,7 @@ def node_why(request: HttpRequest, cluster: str, name: str) -> HttpResponse:
     return HttpResponse(selectors.why_words(card), content_type="text/plain; charset=utf-8")
 
 
-def _cut(view: TableView) -> dict[str, Any]:
+def _cut(view: TableView[Filters]) -> dict[str, Any]:
     return {"sort": view.sort, "cursor": view.cursor, "size": view.size}
 
 
@@ -112,24 +112,29 @@ def _page(read: Any) -> Page[Any]:
 
 
 def _table(
-    request: HttpRequest, template: str, view: TableView, page: Page[Any], columns: tuple[Column, ...]
+    request: HttpRequest, section: str, view: TableView[Filters], page: Page[Any], heads: tuple[Heading, ...]
 ) -> HttpResponse:
-    def address(cursor: str | None) -> str | None:
-        return f"?{urlencode({**view.query, 'cursor': cursor})}" if cursor is not None else None
-
+    reading = selectors.fleet_age()
     context = {
-        "section": "pods" if columns is POD_COLUMNS else "nodes",
+        "section": section,
         "view": view,
         "page": page,
-        "headings": headings(columns, view.query, view.sort, selectors.hidden_sorts(request.user)),
-        "query": urlencode(view.query),
-        "next": address(page.next),
-        "previous": address(page.previous),
-        "reading": selectors.fleet_age(),
+        "headings": heads,
+        "reading": reading,
+        "nothing": _nothing(section, bool(reading.revision)),
+        **neighbours(view.query, page),
     }
     if request.headers.get("HX-Request"):
-        return render(request, f"{template}#table", context)
-    return render(request, template, context | {"choices": selectors.filter_choices(request.user)})
+        return render(request, f"inventory/{section}.html#table", context)
+    bar = {"filters": table_filters(request.user, view.filters), "clear": request.path if view.filters.any else ""}
+    return render(request, f"inventory/{section}.html", context | bar)
+
+
+def _nothing(section: str, observed: bool) -> tuple[str, str]:
+    """What stands where there are no rows."""
+    if observed:
+        return f"No {section.removesuffix('s')} fits.", "Nothing that you may see matches these filters."
+    return "Nothing was observed yet.", f"{section.capitalize()} show here after the first reading of a source."
 
 
 def _found(request: HttpRequest, read: Any, cluster: str, name: str) -> Any:

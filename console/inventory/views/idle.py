@@ -1,6 +1,5 @@
 """What is allocated and does nothing, what is not well, and the endpoint that tells."""
 
-from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,15 +12,23 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.decorators.vary import vary_on_headers
 
 from console.inventory import selectors, services
+from console.inventory.filters import TableView, neighbours, read_table
 from console.inventory.forms import TelemetryForm
 from console.inventory.selectors.idling import GROUPS, WINDOWS
-from console.inventory.selectors.paging import PAGE, BadCursorError, size_of
+from console.inventory.selectors.paging import BadCursorError
 from console.inventory.tables import IDLE_COLUMNS, IDLE_HEAD, csv_lines, headings
-from console.rest.csv import csv_response
+from console.rest.csv import csv_response, refused
+from console.ui.filters import Filter, one_of
+from console.ui.orders import no_order_words
 
 OWN, LOAD = "inventory.view_own", "inventory.load_cluster"
 WINDOW_WORDS = {"1h": "1 h", "24h": "24 h", "7d": "7 d"}
 PARTS = ("tiles", "sick")
+NO_FIT = ("Nothing fits.", "No GPU-hours of yours match these filters in this time.")
+NOT_MEASURED = (
+    "Nothing was measured in this time.",
+    "GPU-hours come with the telemetry of a cluster: attach its Prometheus on the page of the source.",
+)
 secretive = sensitive_post_parameters("secret")
 
 
@@ -30,41 +37,51 @@ secretive = sensitive_post_parameters("secret")
 @vary_on_headers("HX-Request")
 def idle_table(request: HttpRequest) -> HttpResponse:
     """GPU-hours by owner over a window; htmx asks for the table alone."""
-    filters, sort = _asked(request)
-    size, cursor = size_of(request.GET.get("limit")), request.GET.get("cursor", "")[:60]
+    view = _asked(request)
+    filters, query = view.filters, view.query
     try:
-        page = selectors.idle_rows(request.user, filters, sort=sort, cursor=cursor, size=size)
+        page = selectors.idle_rows(request.user, filters, sort=view.sort, cursor=view.cursor, size=view.size)
     except BadCursorError as error:
         raise Http404(f"This page of the table is no longer there: {error}.") from error
-    query = _query(filters, sort, size)
     context = {
         "section": "idle",
-        "filters": filters,
-        "view": {"sort": sort, "cursor": cursor},
+        "view": view,
         "page": page,
-        "query": urlencode(query),
-        "headings": headings(IDLE_COLUMNS[filters.by], query, sort),
-        "next": _at(query, page.next),
-        "previous": _at(query, page.previous),
-        "since": selectors.idle_since(filters),
+        "headings": headings(IDLE_COLUMNS[filters.by], query, view.sort, selectors.idle_orders(filters.by)),
+        "since_words": f"GPU-hours since {selectors.idle_since(filters):%-d %b %H:%M} UTC",
         "total": selectors.idle_total(request.user, filters),
+        "nothing": NO_FIT if filters.text or filters.tenant else NOT_MEASURED,
+        **neighbours(query, page),
     }
     asked = request.GET.get("part", "")
     if asked in PARTS:
         return render(request, f"inventory/idle.html#{asked}", context | _around(request, query))
     if request.headers.get("HX-Request"):
         return render(request, "inventory/idle.html#table", context)
-    return render(request, "inventory/idle.html", context | _around(request, query))
+    return render(request, "inventory/idle.html", context | _around(request, query) | _bar(request, filters))
+
+
+def _bar(request: HttpRequest, filters: selectors.IdleFilters) -> dict[str, Any]:
+    """The filters above the table; what else the address says is kept."""
+    kept = {"window": filters.window, "by": filters.by}
+    return {
+        "filters": [
+            Filter("text", "Name holds", filters.text, always=True, kind="search"),
+            one_of("tenant", "Tenant", filters.tenant, selectors.idle_tenants(request.user), always=True),
+        ],
+        "kept": (kept | ({"source": filters.source} if filters.source else {})).items(),
+        "clear": f"?{urlencode(kept)}" if filters.text or filters.tenant or filters.source else "",
+    }
 
 
 def _around(request: HttpRequest, query: dict[str, str]) -> dict[str, Any]:
     """What stands beside the table."""
     sick, sick_total = selectors.sick_devices(request.user)
     telemetry = selectors.telemetry_states(request.user)
+    unsorted = {name: value for name, value in query.items() if name != "sort"}
     return {
         "windows": _choices("window", tuple(WINDOWS), WINDOW_WORDS, query),
-        "groups": _choices("by", tuple(GROUPS), {"workload": "Workload", "tenant": "Tenant"}, query),
-        "tenants": selectors.idle_tenants(request.user),
+        "groups": _choices("by", tuple(GROUPS), {"workload": "Workload", "tenant": "Tenant"}, unsorted),
         "sick": sick,
         "sick_total": sick_total,
         "sick_known": sick_total if sick_total or telemetry else None,
@@ -84,8 +101,10 @@ def _choices(name: str, words: tuple[str, ...], labels: dict[str, str], query: d
 @require_safe
 @permission_required(OWN, raise_exception=True)
 def idle_csv(request: HttpRequest) -> HttpResponseBase:
-    filters, sort = _asked(request)
-    return csv_response("idle", IDLE_HEAD, csv_lines(selectors.idle_csv(request.user, filters, sort=sort)))
+    view = _asked(request)
+    if view.no_order:
+        return refused(no_order_words(view.no_order, selectors.idle_orders(view.filters.by)))
+    return csv_response("idle", IDLE_HEAD, csv_lines(selectors.idle_csv(request.user, view.filters, sort=view.sort)))
 
 
 @secretive
@@ -148,17 +167,9 @@ def _initial(state: Any) -> dict[str, Any]:
     return {**plain, "node_labels": ", ".join(state.node_labels), "matchers": ", ".join(state.matchers)}
 
 
-def _asked(request: HttpRequest) -> tuple[selectors.IdleFilters, str]:
-    return selectors.IdleFilters.of(request.GET), str(request.GET.get("sort", ""))[:40] or "-idle"
-
-
-def _query(filters: selectors.IdleFilters, sort: str, size: int) -> dict[str, str]:
-    found = {**asdict(filters), "sort": sort, "limit": str(size) if size != PAGE else ""}
-    return {name: value for name, value in found.items() if value}
-
-
-def _at(query: dict[str, str], cursor: str | None) -> str | None:
-    return f"?{urlencode({**query, 'cursor': cursor})}" if cursor is not None else None
+def _asked(request: HttpRequest) -> TableView[selectors.IdleFilters]:
+    filters = selectors.IdleFilters.of(request.GET)
+    return read_table(request.GET, filters, selectors.idle_orders(filters.by), "-idle")
 
 
 def _cluster(request: HttpRequest, source_id: int) -> Any:

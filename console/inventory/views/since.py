@@ -21,10 +21,16 @@ from console.inventory.spans import BadSpanError, Span, default_span, kept_filte
 from console.inventory.tables import CHANGE_HEAD, TENANT_CHANGE_HEAD, csv_lines
 from console.rest.csv import csv_response
 from console.ui.figures import signed
+from console.ui.filters import Filter, one_of
 
 OWN, FLEET = "inventory.view_own", "inventory.view_fleet"
 MEASURES = (("schedulable", "Schedulable"), ("free", "Free"))
 PENDING = 202
+FIELD = "%Y-%m-%dT%H:%M:%S"  # as fields for instants want them
+NOT_KEPT = (
+    "A reading of every ten minutes is kept for a day, one of every hour for a week; see which in the list below, or "
+    "choose a later beginning."
+)
 
 
 @never_cache
@@ -38,14 +44,16 @@ def since(request: HttpRequest) -> HttpResponse:
     try:
         span = read_span(request.GET, now)
     except BadSpanError as error:
-        return render(request, "inventory/since.html", _refused(request, now, kept, error), status=400)
+        frame = _frame(now, default_span(now, selectors.oldest_instant()), kept)
+        page = {**frame, "refusal": error.reason, **_bar(request, frame["span"], kept)}
+        return render(request, "inventory/since.html", page, status=400)
     if span is None:
         span = default_span(now, selectors.oldest_instant())
         return redirect(f"{reverse('inventory:since')}?{urlencode({**span.query, **kept})}")
-    page = {**_frame(request, now, span, kept), **_board(request, now, span)}
+    page = {**_frame(now, span, kept), **_board(request, now, span)}
     if request.headers.get("HX-Request"):
         return render(request, "inventory/since.html#board", page)
-    return render(request, "inventory/since.html", page | {"choices": selectors.filter_choices(request.user)})
+    return render(request, "inventory/since.html", page | _bar(request, span, kept))
 
 
 @never_cache
@@ -99,21 +107,30 @@ def _compared(request: HttpRequest, span: Span) -> tuple[Any, Any]:
     return selectors.since(request.user, selectors.Filters.of(request.GET), span.start, span.end, pairs), pairs
 
 
-def _frame(request: HttpRequest, now: datetime, span: Span, kept: dict[str, str]) -> dict[str, Any]:
+def _frame(now: datetime, span: Span, kept: dict[str, str]) -> dict[str, Any]:
     return {
         "section": "since",
         "span": span,
-        "kept": kept,
         "presets": presets(now, span, kept),
         "query": urlencode({**span.query, **kept}),
-        "clear": urlencode(span.query),
+        "chosen": kept,
+        "not_kept": NOT_KEPT,
     }
 
 
-def _refused(request: HttpRequest, now: datetime, kept: dict[str, str], error: BadSpanError) -> dict[str, Any]:
-    span = default_span(now, selectors.oldest_instant())
-    frame = _frame(request, now, span, kept)
-    return {**frame, "refusal": error.reason, "choices": selectors.filter_choices(request.user)}
+def _bar(request: HttpRequest, span: Span, kept: dict[str, str]) -> dict[str, Any]:
+    """Instants and filters; the source has no field of its own and is kept."""
+    found = selectors.filter_choices(request.user)
+    return {
+        "filters": [
+            Filter("from", "From, UTC", f"{span.start:{FIELD}}", kind="datetime-local", required=True),
+            Filter("to", "To", f"{span.end:{FIELD}}" if span.end else "", kind="datetime-local"),
+            one_of("cluster", "Cluster", kept.get("cluster", ""), found.clusters),
+            one_of("model", "Model", kept.get("model", ""), found.models),
+        ],
+        "kept": [("source", kept["source"])] if "source" in kept else [],
+        "clear": f"?{urlencode(span.query)}" if kept else "",
+    }
 
 
 def _board(request: HttpRequest, now: datetime, span: Span) -> dict[str, Any]:

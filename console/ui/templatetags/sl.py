@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.core.paginator import Page
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.html import format_html
@@ -205,3 +206,15 @@ def bar(
 def progress(done: float, whole: float, label: str) -> dict[str, Any]:
     """Progress of a computation or a run."""
     return {"percent": round(100 * min(1.0, done / whole)) if whole else 0, "label": label}
+
+
+@register.inclusion_tag("ui/pager.html", takes_context=True)
+def pager(context: Mapping[str, Any], page: Page[Any], order: str = "", *, anchor: str = "") -> dict[str, Any]:
+    """The foot of a table that is cut by page number; the rest of the address is the context's ``query``."""
+    kept = f"{context['query']}&" if context.get("query") else ""
+    words = figures.span(page.start_index(), page.end_index(), page.paginator.count)
+    return {
+        "words": f"{words}, {order}" if order else words,
+        "back": f"?{kept}page={page.previous_page_number()}{anchor}" if page.has_previous() else "",
+        "next": f"?{kept}page={page.next_page_number()}{anchor}" if page.has_next() else "",
+    }

@@ -1,4 +1,4 @@
-// The first page: node map, standby chart, filters that send themselves.
+// The first page: node map, standby chart, table twin.
 import { axis, draw, faded, layout, token } from "./charts.js";
 import { NodeMap } from "./map.js";
 
@@ -37,11 +37,7 @@ function drawStandby() {
   draw(element, () => standbyFigure(JSON.parse(words))).catch(() => delete element.dataset.drawn);
 }
 
-function startForms() {
-  document.addEventListener("change", (event) => {
-    const form = event.target.closest("form[data-auto-submit]");
-    if (form) submit(form);
-  });
+function startButtons() {
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy-link]");
     if (!button) return;
@@ -70,13 +66,6 @@ function afterSwap() {
   drawStandby();
 }
 
-/** Without empty fields, so that addresses stay short enough to read. */
-function submit(form) {
-  const address = new URL(form.action, location.href);
-  for (const [name, value] of new FormData(form)) if (value) address.searchParams.set(name, value);
-  location.assign(address);
-}
-
 /** Also after a swap: the first source may come while the page is open, and bring the map with it. */
 function startMap() {
   const root = document.getElementById("fleet-map");
@@ -86,6 +75,6 @@ function startMap() {
 }
 
 document.addEventListener("htmx:after:swap", afterSwap);
-startForms();
+startButtons();
 startMap();
 drawStandby();

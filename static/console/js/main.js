@@ -1,6 +1,7 @@
 // The one entry of every page. Page modules take what they need from the same files, so there is one of each.
 import { startAges, tickAll } from "./ages.js";
 import { startDialogs } from "./dialogs.js";
+import { startForms } from "./forms.js";
 import { startLive } from "./live.js";
 import { startPalette } from "./palette.js";
 import { startTheme } from "./theme.js";
@@ -10,6 +11,7 @@ startAges();
 startLive();
 startPalette();
 startDialogs();
+startForms();
 
 /** Opened details stay open when the part that holds them is fetched anew. */
 const opened = new Set();

@@ -16,7 +16,7 @@ from console.inventory import archive
 from console.inventory.addresses import node_address, pod_address
 from tests.builders.fleets import observed
 from tests.builders.pages import squeezed
-from tests.builders.people import operator, viewer
+from tests.builders.people import operator, tenant, viewer
 from tests.builders.worlds import World, world
 
 pytestmark = pytest.mark.django_db
@@ -107,6 +107,49 @@ def test_sorting_and_filtering(client: Client) -> None:
     assert free == sorted(free, reverse=True) and len(free) == 5
     assert [row.name for row in _page(client, "nodes", "?asw=s1").rows] == ["n1", "n3"]
     assert [row.name for row in _page(client, "nodes", "?asw=-").rows] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "usual", "wrong"),
+    [
+        ("nodes", "nodes", "name", "bogus"),
+        ("pods", "pods", "namespace", "-colour"),
+        ("idle", "fleet-idle", "-idle", "price"),
+    ],
+)
+def test_an_order_that_is_none_is_said_and_never_taken_for_another(
+    client: Client, name: str, rows: str, usual: str, wrong: str
+) -> None:
+    observed(_mixed())
+    for headers in ({}, {"HX-Request": "true"}):
+        page = client.get(reverse(f"inventory:{name}") + f"?sort={wrong}", headers=headers)
+        words = f"“<bdi>{wrong}</bdi>” is no order of this table; it is shown by {usual}."
+        assert words in squeezed(page.content.decode())
+        assert f"sort={wrong}" in page.context["query"]  # so that a refresh goes on saying it
+    refused = client.get(reverse(f"inventory:{name}-csv") + f"?sort={wrong}")
+    assert refused.status_code == 400 and f"'{wrong}' is no order" in refused.content.decode()
+    api = APIClient()
+    api.force_authenticate(viewer())
+    answer = api.get(reverse(f"api:{rows}") + f"?sort={wrong}")
+    assert answer.status_code == 400 and answer.json()["errors"][0]["attr"] == "sort"
+    assert "is no order" not in client.get(reverse(f"inventory:{name}") + f"?sort={usual}").content.decode()
+
+
+def test_an_order_that_a_tenant_may_not_know_is_none() -> None:
+    observed(_mixed())
+    client = Client()
+    client.force_login(tenant("t0"))
+    page = squeezed(client.get(reverse("inventory:nodes") + "?sort=-pods").content.decode())
+    assert "“<bdi>-pods</bdi>” is no order of this table; it is shown by name." in page
+    assert client.get(reverse("inventory:nodes-csv") + "?sort=pods").status_code == 400
+
+
+def test_a_narrow_screen_has_all_filters_behind_a_button(client: Client) -> None:
+    observed(_mixed())
+    page = client.get(reverse("inventory:nodes") + "?tenant=t1").content.decode()
+    bar, sheet = (page[page.index(start) :].split("</form>")[0] for start in ('id="filters"', 'id="sheet"'))
+    assert re.findall(r'name="(\w+)"', bar) == re.findall(r'name="(\w+)"', sheet)
+    assert len(re.findall(r'class="sl-field[^"]*sl-only-wide"', bar)) == len(re.findall("sl-field__label", bar)) - 2
 
 
 def test_pages_stand_still_while_the_cluster_changes(client: Client) -> None:

@@ -300,7 +300,7 @@ def test_a_freeze_is_on_every_page() -> None:
 def test_an_order_that_is_none_is_named_and_the_table_stands_in_its_own() -> None:
     _, plan = _two()
     page = " ".join(_page(viewer(), plan, "?sort=bogus").split())
-    assert "“<bdi>bogus</bdi>” is no order of this table; it is shown by chain." in page
+    assert "“<bdi>bogus</bdi>” is no order of this table; it is shown by chain, in running order." in page
     assert "Chain 1: empties" in page
     kept = _client(viewer()).get(reverse("plans:kept", args=[plan.pk]) + "?sort=bogus").content.decode()
     assert "is no order of this table" in kept
