@@ -1,5 +1,6 @@
 """A snapshot of one cluster as the search's tables."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,7 +53,7 @@ def compile_arena(snapshot: Snapshot, scope: Bools) -> Compiled:
         shares=np.zeros(int(snapshot.pod_live.sum()) + 1, np.int64),
         log=np.zeros((int((pod[:, c.P_FIXED] == 0).sum()) + _fullest(snapshot) + 1, c.LOG_COLUMNS), np.int64),
         work=np.zeros(c.WORK_COLUMNS, np.int64),
-        stuck=np.full((2, _group(pod), 2), c.ENDLESS, np.int64),
+        stuck=np.full((2, group_alike(pod), 2), c.ENDLESS, np.int64),
     )
     arena.work[c.W_OPENED] = NONE
     _book_all(arena, snapshot)
@@ -112,14 +113,27 @@ def _reduce_borrowers(snapshot: Snapshot, table: Longs) -> None:
             table[p, c.P_GPUS] -= gpus
 
 
-def _group(pod: Longs) -> int:
-    """Number the groups of pods; returns how many there are."""
-    code = np.zeros(len(pod), np.int64)
-    for column in (c.P_CLASS, c.P_GPUS, c.P_MILLI, c.P_DEVICE_MEMORY):
-        _, value = np.unique(pod[:, column], return_inverse=True)
-        _, code = np.unique(code * (int(value.max(initial=0)) + 1) + value, return_inverse=True)
-    pod[:, c.P_GROUP] = code
-    return int(code.max(initial=-1)) + 1
+def group_alike(pod: Longs) -> int:
+    """Fill P_GROUP; returns how many groups there are."""
+    pod[:, c.P_GROUP] = number_alike(pod, (c.P_CLASS, c.P_GPUS, c.P_MILLI, c.P_DEVICE_MEMORY))
+    return int(pod[:, c.P_GROUP].max(initial=-1)) + 1
+
+
+def number_alike(table: Longs, columns: Iterable[int]) -> Longs:
+    """[rows] Numbers from 0 on, equal for rows that are equal in the columns."""
+    code, codes = np.zeros(len(table), np.int64), 1
+    for column in columns:
+        value = table[:, column] - table[:, column].min(initial=0)
+        values = int(value.max(initial=0)) + 1
+        if codes * values > UNLIMITED:
+            (code, codes), (value, values) = _dense(code), _dense(value)
+        code, codes = code * values + value, codes * values
+    return _dense(code)[0]
+
+
+def _dense(code: Longs) -> tuple[Longs, int]:
+    kinds, number = np.unique(code, return_inverse=True)
+    return number.astype(np.int64), len(kinds)
 
 
 def _node_table(snapshot: Snapshot, pod: Longs) -> Longs:

@@ -12,9 +12,9 @@ import numpy as np
 
 from scheduler.cluster.feasibility import Eligibility
 from scheduler.cluster.reasons import IMMOVABLE
-from scheduler.cluster.snapshot import Bytes, Longs, Snapshot
+from scheduler.cluster.snapshot import Bools, Bytes, Ints, Longs, Snapshot
 from scheduler.consolidation import columns as c
-from scheduler.consolidation.arena import Compiled, settle_all
+from scheduler.consolidation.arena import Compiled, group_alike, number_alike, settle_all
 from scheduler.consolidation.columns import COUNTED_REASONS, LENT, NONE, Arena
 from scheduler.consolidation.params import Params
 from scheduler.consolidation.probe import ask_all
@@ -22,8 +22,15 @@ from scheduler.consolidation.shelves import fill_shelves
 from scheduler.consolidation.shortage import Findings, Question
 from scheduler.plan.plan import Blocker, Kept
 
-LOOKS = 1_000_000  # at nodes, to count reasons of pods that are not plain
+LOOKS = 400_000  # at nodes, to count reasons of pods that are not plain
 ASKED = [c.P_CPU, c.P_GPUS]
+KIND = [
+    c.P_GROUP,
+    c.P_COMPANY,
+    c.P_CPU,
+    c.P_MEMORY,
+    *(c.P_LEVEL, c.P_DOMAIN, c.P_LEVEL_2, c.P_DOMAIN_2),
+]  # pods that are equal in these ask for the same of a node
 APART = [c.N_CLASS, c.N_CPU, c.N_MEMORY, c.N_SLOTS, c.N_GPUS, c.N_MILLI]
 UNITS = {
     "gpus": "gpus",
@@ -39,7 +46,7 @@ def explain(snapshot: Snapshot, compiled: Compiled, params: Params, cut: bool) -
 
     The tables stand as after the plan.  ``targets`` speaks of the first blocker that finds no room: of the other nodes
     of the cluster, how many fail for which reason.  It is empty where every blocker would find room, or may not move,
-    and None where nobody counted: for shares, company and topology that takes a look at every node for every kind of
+    and None where nobody counted: for shares, slices and topology that takes a look at every node for every kind of
     pod, ``LOOKS`` in all, and nodes whose pods may all move come first.  ``cut``: the search was stopped early.
     """
     a = compiled.arena
@@ -49,10 +56,11 @@ def explain(snapshot: Snapshot, compiled: Compiled, params: Params, cut: bool) -
     nodes = nodes[np.argsort([n in fixed for n in nodes.tolist()], kind="stable")]
     out = _room_for_findings(a.pod, len(nodes))
     lent = np.flatnonzero(a.pod[:, c.P_FIXED] == LENT)
-    beside_lender = a.pod[lent]
+    beside_lender, groups = a.pod[lent], a.pod[:, c.P_GROUP].copy()
     _ask_in_full(snapshot, a.pod, lent)
-    ask_all(a, _question(snapshot, compiled), out, nodes)
-    a.pod[np.ix_(lent, ASKED)] = beside_lender[:, ASKED]
+    a = a._replace(stuck=np.full((2, group_alike(a.pod), 2), c.ENDLESS, np.int64))
+    ask_all(a, _question(snapshot, compiled, a), out, nodes)
+    a.pod[np.ix_(lent, ASKED)], a.pod[:, c.P_GROUP] = beside_lender[:, ASKED], groups
     settle_all(a)
     found = _Reasons(snapshot, compiled, params, cut, nodes, out, fixed).rows()
     return tuple(sorted(found, key=lambda kept: kept.node))
@@ -83,11 +91,12 @@ class _Reasons:
                 amount = missing[f] or None
                 unit = None if amount is None else UNITS[word]
                 blockers.append(Blocker(pod=self.snapshot.pod_key(pods[f]), constraint=word, missing=amount, unit=unit))
+            f = first[i]
             yield Kept(
                 node=self.snapshot.node_name[n],
                 reason=blockers[0].constraint if blockers else self._unblocked(n),
                 blockers=tuple(blockers) or self._arrived(n),
-                targets=self._targets(first[i]) if first[i] < first[i + 1] else {},
+                targets=self._targets(same[f], own[f]) if f < first[i + 1] else {},
             )
 
     def _arrived(self, node: int) -> tuple[Blocker, ...]:
@@ -98,18 +107,21 @@ class _Reasons:
 
     def _commonest(self, f: int, own: int) -> int:
         """Of the reasons without an amount; a lone node has no others to ask."""
-        counts = self.found.counts[f].copy()
-        if own != NONE and counts[own] > 0:
-            counts[own] -= 1
+        counts = self._of_others(f, own)
         return int(counts.argmax()) if counts.any() else COUNTED_REASONS.index("gpus")
 
-    def _targets(self, f: int) -> dict[str, int] | None:
-        if not self.found.counted[self.found.same_as[f]]:
+    def _of_others(self, f: int, own: int) -> Ints:
+        """[x] The counts without the pod's own node, where they hold it by that word."""
+        counts: Ints = self.found.counts[f].copy()
+        if own != NONE and counts[own] > 0:
+            counts[own] -= 1
+        return counts
+
+    def _targets(self, f: int, own: int) -> dict[str, int] | None:
+        if not self.found.counted[f]:
             return None
-        counts = self.found.counts[self.found.same_as[f]].copy()
-        if self.found.own[f] != NONE:
-            counts[self.found.own[f]] -= 1
-        return {COUNTED_REASONS[x]: int(counts[x]) for x in np.flatnonzero(counts)}
+        counts = self._of_others(f, own).tolist()
+        return {word: number for word, number in zip(COUNTED_REASONS, counts, strict=True) if number}
 
     def _unblocked(self, node: int) -> str:
         row = self.compiled.arena.node[node]
@@ -141,20 +153,23 @@ def _room_for_findings(pod: Longs, nodes: int) -> Findings:
     )
 
 
-def _question(snapshot: Snapshot, compiled: Compiled) -> Question:
-    a = compiled.arena
+def _question(snapshot: Snapshot, compiled: Compiled, a: Arena) -> Question:
     closed = np.full(len(a.node), NONE, np.int8)
     closed[~snapshot.node_ready] = COUNTED_REASONS.index("not_ready")
     closed[snapshot.node_cordoned] = COUNTED_REASONS.index("cordoned")
     last = np.full(len(a.node), NONE, np.int8)
     last[(closed == NONE) & (a.node[:, c.N_OPEN] == 0)] = COUNTED_REASONS.index("emptied")
     last[compiled.empty_before & (a.node[:, c.N_OPEN] == 0)] = COUNTED_REASONS.index("empty")
-    kind = _kinds(a.pod)
+    kind = number_alike(a.pod, KIND)
     rules = _ineligible(compiled.rules)
     outside, apart, alike = _off_the_shelves(a, rules, closed, last)
     known, tally = np.full((2, int(kind.max(initial=0)) + 1), NONE, np.int64)
-    looks = np.array([LOOKS], np.int64)
-    return Question(rules, closed, last, fill_shelves(a), outside, apart, alike, kind, known, tally, looks)
+    looks, groups = np.array([LOOKS], np.int64), a.stuck.shape[1]
+    spare, closed_counts = np.full((groups, 2), NONE, np.int64), np.zeros((groups, len(COUNTED_REASONS)), np.int64)
+    shelves = fill_shelves(a)
+    return Question(
+        rules, closed, last, shelves, outside, apart, alike, spare, closed_counts, kind, known, tally, looks
+    )
 
 
 def _off_the_shelves(a: Arena, ineligible: Bytes, closed: Bytes, last: Bytes) -> tuple[Longs, Longs, Longs]:
@@ -169,21 +184,22 @@ def _off_the_shelves(a: Arena, ineligible: Bytes, closed: Bytes, last: Bytes) ->
     for x in np.unique(reason[reason != NONE]).tolist():
         outside[:, x] += (ineligible == NONE) @ np.bincount(node[reason == x, c.N_CLASS], minlength=classes)
     rows = np.flatnonzero(last != NONE)
-    own = np.where(node[rows, c.N_FLOATING] > 0, rows, NONE)
+    own = np.where((node[rows, c.N_FLOATING] > 0) | _keeps_company(a)[rows], rows, NONE)
     look = np.stack([*node[rows][:, APART].T, last[rows], own], 1)
     _, first, alike = np.unique(look, axis=0, return_index=True, return_counts=True)
     return outside, rows[first], alike.astype(np.int64)
 
 
-def _kinds(pod: Longs) -> Longs:
-    """[p] Equal for pods that ask for the same of a node."""
-    code = pod[:, c.P_GROUP].copy()
-    for column in (c.P_COMPANY, c.P_CPU, c.P_MEMORY, c.P_LEVEL, c.P_DOMAIN, c.P_LEVEL_2, c.P_DOMAIN_2):
-        low, high = int(pod[:, column].min(initial=0)), int(pod[:, column].max(initial=0))
-        if low < high:
-            _, value = np.unique(pod[:, column], return_inverse=True)
-            _, code = np.unique(code * (int(value.max(initial=0)) + 1) + value, return_inverse=True)
-    return code.astype(np.int64)
+def _keeps_company(a: Arena) -> Bools:
+    """[n] Nodes with pods that not everybody may stand beside, or that others ask for."""
+    here = a.pod[(a.pod[:, c.P_NODE] >= 0) & _choosy(a), c.P_NODE]
+    return np.asarray(np.bincount(here, minlength=len(a.node)) > 0)
+
+
+def _choosy(a: Arena) -> Bools:
+    """[p] Pods with ports, or with labels that others refuse or want near."""
+    carries = np.diff(a.company_start[c.CARRIES])[a.pod[:, c.P_COMPANY]] > 0
+    return np.asarray(carries | ((a.pod[:, c.P_TRAITS] & (c.TRAIT_PORTS | c.TRAIT_REFUSAL)) != 0))
 
 
 def _ineligible(rules: Eligibility) -> Bytes:

@@ -15,7 +15,9 @@ from scheduler.consolidation.columns import (
     L_TARGET,
     LENT,
     N_CLASS,
+    N_CPU,
     N_FIRST,
+    N_MEMORY,
     N_OPEN,
     N_WORK,
     NONE,
@@ -38,6 +40,8 @@ from scheduler.consolidation.columns import (
     R_SLOTS,
     S_CPU,
     S_MEMORY,
+    TRAIT_SLICES,
+    TRAIT_TOPOLOGY,
     W_MOVES,
     Arena,
 )
@@ -102,9 +106,10 @@ def nearness(reason: int, missing: int) -> int:
 
 @pasted
 def plain(a: Arena, q: Question, p: int) -> bool:
-    """Whether the shelves alone say where GPUs or CPU are too few for the pod."""
+    """Whether the shelves alone say where GPUs or CPU are too few for the pod; company is asked about after those."""
     whole = a.pod[p, P_MILLI] == WHOLE_GPU_MILLI and a.pod[p, P_DEVICE_MEMORY] == 0 and a.pod[p, P_GPUS] < SHELVES - 1
-    return a.pod[p, P_TRAITS] == 0 and q.shelves.exact[0] == 1 and (whole or a.pod[p, P_GPUS] == 0)
+    homeless = a.pod[p, P_TRAITS] & (TRAIT_TOPOLOGY | TRAIT_SLICES) == 0
+    return homeless and q.shelves.exact[0] == 1 and (whole or a.pod[p, P_GPUS] == 0)
 
 
 @pasted
@@ -115,11 +120,7 @@ def count_by_shelves(a: Arena, q: Question, out: Findings, p: int, row: int) -> 
     out.counted[row] = 1
     for x in range(out.counts.shape[1]):
         out.counts[row, x] += q.outside[a.pod[p, P_CLASS], x]
-    for i in range(len(q.apart)):
-        if q.ineligible[a.pod[p, P_CLASS], a.node[q.apart[i], N_CLASS]] == NONE:
-            reason = why_not(a, q, p, q.apart[i], False)[0]
-            if reason != NONE:
-                out.counts[row, reason] += q.alike[i]
+    count_apart(a, q, out, p, row)
     for b in range(SHELVES):
         first, last = s.start[order, line, b], s.start[order, line, b + 1]
         if b < need:
@@ -129,6 +130,40 @@ def count_by_shelves(a: Arena, q: Question, out: Findings, p: int, row: int) -> 
         out.counts[row, R_CPU] += middle - first
         for i in range(middle, last):
             reason = why_not(a, q, p, s.node[order, i], False)[0]
+            if reason != NONE:
+                out.counts[row, reason] += 1
+    recount_binding(a, q, out, p, row)
+
+
+@pasted
+def count_apart(a: Arena, q: Question, out: Findings, p: int, row: int) -> None:
+    """Count the closed nodes with room; where CPU and memory suffice, as for a pod of this group before."""
+    group, choosy = a.pod[p, P_GROUP], a.pod[p, P_TRAITS] != 0
+    if choosy or a.pod[p, P_CPU] > q.spare[group, S_CPU] or a.pod[p, P_MEMORY] > q.spare[group, S_MEMORY]:
+        counts, spare = np.zeros(out.counts.shape[1], np.int64), np.full(2, ENDLESS)
+        for i in range(len(q.apart)):
+            t = q.apart[i]
+            if q.ineligible[a.pod[p, P_CLASS], a.node[t, N_CLASS]] == NONE:
+                reason = why_not(a, q, p, t, False)[0]
+                counts[reason] += q.alike[i]
+                if reason == q.closed_last[t]:
+                    spare[S_CPU] = min(spare[S_CPU], a.node[t, N_CPU])
+                    spare[S_MEMORY] = min(spare[S_MEMORY], a.node[t, N_MEMORY])
+                elif choosy or reason in (R_CPU, R_MEMORY):
+                    spare[S_CPU] = NONE
+        q.spare[group] = spare
+        q.closed_counts[group] = counts
+    out.counts[row] += q.closed_counts[group]
+
+
+@pasted
+def recount_binding(a: Arena, q: Question, out: Findings, p: int, row: int) -> None:
+    """Of nodes with listed devices the shelves promise too many GPUs, and so they blame CPU too early."""
+    for t in q.shelves.binds:
+        eligible, stock = q.ineligible[a.pod[p, P_CLASS], a.node[t, N_CLASS]] == NONE, q.shelves.stock[t]
+        if eligible and stock[STOCK_SHELF] >= a.pod[p, P_GPUS] and stock[STOCK_CPU] < a.pod[p, P_CPU]:
+            reason = why_not(a, q, p, t, False)[0]
+            out.counts[row, R_CPU] -= 1
             if reason != NONE:
                 out.counts[row, reason] += 1
 
@@ -143,7 +178,8 @@ def own_reason(a: Arena, q: Question, p: int, node: int) -> int:
         return R_SLOTS
     if stock[STOCK_GPUS] < 0 or (a.pod[p, P_GPUS] > 0 and stock[STOCK_SHELF] < a.pod[p, P_GPUS]):
         return R_GPUS
-    return R_CPU if stock[STOCK_CPU] < a.pod[p, P_CPU] else why_not(a, q, p, node, False)[0]
+    binds = stock[STOCK_SHELF] > stock[STOCK_GPUS]
+    return R_CPU if stock[STOCK_CPU] < a.pod[p, P_CPU] and not binds else why_not(a, q, p, node, False)[0]
 
 
 @pasted

@@ -15,9 +15,11 @@ from scheduler.cluster.snapshot import Bools, Longs
 from scheduler.consolidation.columns import (
     N_CLASS,
     N_CPU,
+    N_FLOATING,
     N_GPUS,
     N_MILLI,
     N_OPEN,
+    N_OWN,
     N_SLOTS,
     NONE,
     P_CLASS,
@@ -47,7 +49,8 @@ class Shelves(NamedTuple):
     node: Longs  # [o, e]
     cpu: Longs  # [o, e] free on the node when the shelves were filled
     stock: Longs  # [n, STOCK_COLUMNS] each node then
-    exact: Longs  # [1] 1: a shelf of whole GPUs holds just the nodes with room for as many
+    binds: Longs  # nodes that may take more whole GPUs than their shelf says
+    exact: Longs  # [1] 1: the shelves of whole GPUs hold just the nodes with room for as many, but for ``binds``
 
 
 def fill_shelves(a: Arena) -> Shelves:
@@ -61,7 +64,7 @@ def fill_shelves(a: Arena) -> Shelves:
     row[classes] = np.arange(len(classes)) + 1
     rights = [np.ones(a.eligible.shape[1], np.bool_), *a.eligible[classes]]
     parts = np.clip(a.node[:, N_MILLI], 0, None) // WHOLE_GPU_MILLI
-    binds = _binds_listed(a)
+    binds = _binds(a)
     whole = np.minimum(np.where(binds, parts, a.node[:, N_GPUS]), SHELVES - 1)
     starts, nodes = zip(*(_sort(a, takers, amount, rights) for amount in (whole, parts)), strict=True)
     node = np.array(nodes, np.int64)
@@ -72,14 +75,17 @@ def fill_shelves(a: Arena) -> Shelves:
         node,
         a.node[node, N_CPU],
         stock,
-        np.array([not binds.any() and not (a.slices < 0).any()], np.int64),
+        takers[binds[takers]],
+        np.array([not (a.slices < 0).any()], np.int64),
     )
 
 
-def _binds_listed(a: Arena) -> Bools:
-    """[n] Nodes with listed devices: a whole GPU that arrives may push a share aside there, and fit all the same."""
+def _binds(a: Arena) -> Bools:
+    """[n] Nodes with listed devices, or with devices of unlike memory under shares: a whole GPU that arrives pushes
+    shares aside, so that the untouched devices do not say whether it fits.
+    """
     here = np.flatnonzero((a.pod[:, P_LISTED] != NONE) & (a.pod[:, P_NODE] >= 0))
-    binds = np.zeros(len(a.node), np.bool_)
+    binds = (a.node[:, N_OWN] != NONE) & (a.node[:, N_FLOATING] > 0)
     binds[a.pod[here, P_NODE]] = True
     return binds
 

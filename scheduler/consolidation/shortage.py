@@ -60,7 +60,7 @@ from scheduler.consolidation.shelves import Shelves
 
 
 class Question(NamedTuple):
-    """Axes: n node, p pod, q pod class, r node class, s kind of pod, f finding, x counted reason."""
+    """Axes: n node, p pod, q pod class, r node class, g group of pods, s kind of pod, f finding, x counted reason."""
 
     ineligible: Bytes  # [q, r] position of the first rule of eligibility that fails, NONE
     closed: Bytes  # [n] position of the reason why nothing may arrive, NONE
@@ -69,6 +69,8 @@ class Question(NamedTuple):
     outside: Longs  # [q, x] nodes that are on no shelf by reason, those of ``apart`` not counted
     apart: Longs  # one node of each sort among those that receive nothing though they have room
     alike: Longs  # how many nodes are of that sort
+    spare: Longs  # [g, 2] the least free CPU and memory of those of ``apart`` that would take a pod of the group
+    closed_counts: Longs  # [g, x] of those of ``apart``, for pods that ask for no more than ``spare``
     kind: Longs  # [p] pods of one kind ask for the same
     known: Longs  # [s] finding of a pod of this kind on the cluster as it stands, NONE
     tally: Longs  # [s] a finding of this kind that holds counts, NONE

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from scheduler.cluster.build import build
+from scheduler.cluster.snapshot import Snapshot
 from scheduler.consolidation import explain, planner, shelves
 from scheduler.consolidation.planner import Params, consolidate
 from scheduler.consolidation.proof import without
@@ -57,9 +58,21 @@ def test_a_pod_that_is_thought_away_is_as_good_as_removed() -> None:
     assert plans[0].kept == plans[1].kept
 
 
-def test_counts_of_plain_pods_equal_a_look_at_every_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sums on the shelves against the nodes one by one, which is what every other pod gets."""
-    snapshot = build(generate("small78", nodes=60, seed=2))
+def shared_world() -> World:
+    """Listed devices push shares aside, one node has a port taken, and a borrower asks for more than it adds."""
+    made = world().nodes("n0", "n1", "n2", "n3", "n4", gpus=8)
+    made.pod("a", "n0", 1, gpu_milli=500, devices=[0]).pod("b", "n0", 6).pod("c", "n1", 7, host_ports=[80])
+    made.pod("d", "n2", 4, host_ports=[80], locked=True).pod("e", "n2", 3, locked=True)
+    made.pod("f", "n3", 8, cpu_milli=120_000)
+    return made.pod("g", "n4", 5, anti_affinity=["app=x"], labels={"app": "x"}).pod("h", "n1", 1, labels={"app": "x"})
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [build(generate("small78", nodes=60, seed=2)), shared_world().snapshot()]
+    + [made for seed in range(40) if not ((made := random_world(seed).snapshot()).pod_lender >= 0).any()],
+)
+def test_sums_on_the_shelves_equal_a_look_at_every_node(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = planner.unproven(snapshot, planner.Params(rounds=1), 0, None, None)
     fill = shelves.fill_shelves
 
@@ -69,7 +82,17 @@ def test_counts_of_plain_pods_equal_a_look_at_every_node(monkeypatch: pytest.Mon
     monkeypatch.setattr(explain, "fill_shelves", one_by_one)
     slow = planner.unproven(snapshot, planner.Params(rounds=1), 0, None, None)
     assert quick.kept == slow.kept
-    assert any(kept.targets for kept in quick.kept)
+
+
+def test_a_borrower_without_room_says_nothing_of_pods_that_ask_for_less() -> None:
+    """Beside its lender it adds one GPU, but it leaves with all four; who asks for one finds room all the same."""
+    made = world().nodes("n0", "n1", "n2").pod("lender", "n0", 3, standby=True, locked=True)
+    made.pod("borrower", "n0", 4, tier="LP", lent_by="jobs/lender", cpu_milli=1000).pod("more", "n0", 4, locked=True)
+    made.pod("wall", "n1", 6, locked=True).pod("held", "n2", 0, locked=True)
+    made.pod("big", "n2", 7).pod("clerk", "n2", 1, cpu_milli=2000)
+    kept = kept_of(plan_of(made))
+    assert [b.pod for b in kept["n0"].blockers] == ["jobs/lender", "jobs/more", "jobs/borrower"]
+    assert [b.pod for b in kept["n2"].blockers] == ["jobs/held", "jobs/big"]
 
 
 def test_where_nobody_counted_the_plan_does_not_say_none(monkeypatch: pytest.MonkeyPatch) -> None:
