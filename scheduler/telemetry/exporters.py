@@ -6,10 +6,15 @@ One table, from the exporters' own documents and sources:
 - AMD device-metrics-exporter: docs/configuration/metricslist.md, gpuagent_gpu_metrics.go.
 - Ascend npu-exporter: the metrics table of NPU-Exporter.en.md.
 - Cambricon mlu-exporter: examples/metrics.yaml, with the prefix ``mlu`` of its own DaemonSet.
-- Intel XPU Manager: doc/Prometheus_Exported_Metrics.csv.  Its ratios are left out: the help text says percent, the
-  source divides by a hundred, and which of the two arrives could not be settled.
+- Intel XPU Manager 1: doc/Prometheus_Exported_Metrics.csv.  Its ratios are of 0 to 1, whatever the help text says
+  ("in %"): rest/prometheus_exporter/prometheus_exporter.py multiplies percents by 0.01 in every release that has these
+  names, and rest/grafana-dashboard.json draws them as fractions.
+- DCGM's reasons for clock events: the masks of dcgmlib/dcgm_fields.h, which are those of NVML.  Heat (0x20, 0x40) and
+  the power brake (0x80) count.  Not the software's power cap (0x4), at which a device under load stands as it was told
+  to, and not the hardware slowdown (0x8), which comes with any change of the power state, too.
 
-Left out as well: DCGM's reasons for clock events (a set of bits), temperatures, and AMD's deferred ECC errors.
+Left out: temperatures, AMD's deferred ECC errors, and XPU Manager 2, which sends OpenTelemetry: names of nodes and
+devices are then those of the collector.
 """
 
 import re
@@ -25,6 +30,7 @@ Signal = Literal[
     "memory_used",
     "memory_free",
     "memory_total",
+    "memory",
     "watts",
     "xid",
     "uncorrectable",
@@ -33,7 +39,8 @@ Signal = Literal[
     "throttled",
 ]
 GROUPS = ("use", "power", "health")
-RATE_WINDOW = "5m"
+RATE_WINDOW, SHARE_STEP = "5m", "30s"
+HELD_BACK = (0x20, 8)  # of the clock reasons: the lowest bit that counts, and 2 to the power of how many bits do
 NANO = 1e-9
 MOST_XIDS, MOST_WATTS, MOST_COUNT = 10_000, 20_000, 2**31 - 16  # above: the "blank" numbers that DCGM exports
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
@@ -43,8 +50,9 @@ _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 class Metric:
     """One series name.  ``value * scale`` is in the unit of its signal; outside ``low`` to ``high`` it is unknown.
 
-    Units: sm, busy and throttled in percent; memory in any one unit per exporter; watts; xid a code; uncorrectable a
-    count; remap and well 0 or 1.  ``rate``: a counter, of which the growth a second counts.
+    Units: sm, busy, memory and throttled in percent; memory_… in any one unit per exporter; watts; xid a code;
+    uncorrectable a count; remap and well 0 or 1.  ``rate``: a counter, of which the growth a second counts.
+    ``bits``: a set of bits, of which the share of time counts in which one of HELD_BACK was set, from 0 to 1.
     """
 
     name: str
@@ -53,6 +61,7 @@ class Metric:
     high: float
     scale: float = 1.0
     rate: bool = False
+    bits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +87,8 @@ EXPORTERS = (
             Metric("DCGM_FI_DEV_ROW_REMAP_FAILURE", "remap", "health", 1),
             Metric("DCGM_FI_DEV_POWER_VIOLATION", "throttled", "health", 101, scale=100 * NANO, rate=True),
             Metric("DCGM_FI_DEV_THERMAL_VIOLATION", "throttled", "health", 101, scale=100 * NANO, rate=True),
+            Metric("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "throttled", "health", 100, scale=100, bits=True),
+            Metric("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", "throttled", "health", 100, scale=100, bits=True),
         ),
         {"GPU_I_ID": ()},
     ),
@@ -98,7 +109,13 @@ EXPORTERS = (
         {"gpu_compute_partition_type": ("spx", "SPX")},
     ),
     Exporter(
-        "Intel XPU Manager", (Metric("xpum_power_watts", "watts", "power", MOST_WATTS),), {"sub_dev": (), "card": ()}
+        "Intel XPU Manager",
+        (
+            Metric("xpum_engine_ratio", "busy", "use", 100, scale=100),
+            Metric("xpum_memory_ratio", "memory", "use", 100, scale=100),
+            Metric("xpum_power_watts", "watts", "power", MOST_WATTS),
+        ),
+        {"sub_dev": (), "card": ()},
     ),
     Exporter(
         "Ascend NPU",
@@ -164,11 +181,12 @@ class Query:
 
 
 def queries(options: Options) -> tuple[Query, ...]:
-    """A handful for the whole cluster, however many nodes it has: one per group, and one per counter."""
+    """A handful for the whole cluster, however many nodes it has: one per group, per counter, and for sets of bits."""
     found = [Query(group, _highest(options, _any_of(group), options.matchers)) for group in GROUPS]
     for metric in (metric for _, metric in METRICS.values() if metric.rate):
         selector = f"{metric.name}{_braces(options.matchers)}[{RATE_WINDOW}]"
         found.append(Query(metric.name, f"max by ({_kept(options)}) (rate({selector}))", metric.name))
+    found.append(_held_back(options))
     return tuple(found)
 
 
@@ -191,8 +209,18 @@ def _selector(names: str, matchers: tuple[tuple[str, str], ...]) -> str:
     return "{" + ",".join([f'__name__=~"{names}"', *_quoted(matchers)]) + "}"
 
 
+def _held_back(options: Options) -> Query:
+    """The share of the window in which clocks were held back.  Numbers that mean "blank" are above all sets of bits."""
+    names = [name for name, (_, metric) in METRICS.items() if metric.bits]
+    lowest, span = HELD_BACK
+    sets = f"max by ({_kept(options)}) ({_selector('|'.join(names), options.matchers)} < {MOST_COUNT})"
+    held = f"floor({sets} / {lowest}) % {span} > bool 0"
+    return Query("clock reasons", f"avg_over_time(({held})[{RATE_WINDOW}:{SHARE_STEP}])", names[0])
+
+
 def _any_of(group: str) -> str:
-    return "|".join(name for name, (_, metric) in METRICS.items() if metric.group == group and not metric.rate)
+    plain = (metric for _, metric in METRICS.values() if metric.group == group and not (metric.rate or metric.bits))
+    return "|".join(metric.name for metric in plain)
 
 
 def _kept(options: Options) -> str:

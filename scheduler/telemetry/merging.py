@@ -34,6 +34,8 @@ class Measured:
     def memory(self) -> int | None:
         """Percent of the device's memory in use."""
         used, free = self.signs.get("memory_used"), self.signs.get("memory_free")
+        if "memory" in self.signs:
+            return round(self.signs["memory"])
         whole = self.signs.get("memory_total")
         if whole is None and used is not None and free is not None:
             whole = used + free

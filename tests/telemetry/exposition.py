@@ -23,6 +23,9 @@ def exposition(counted: float = 0.0) -> str:
         _line("DCGM_FI_DEV_XID_ERRORS", "a", 0, 0),
         _line("DCGM_FI_DEV_XID_ERRORS", "b", 0, 79),
         _line("DCGM_FI_DEV_SM_CLOCK", "a", 0, 1980),
+        _line("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "a", 0, 0x4 | 0x8 | 0x100),
+        _line("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "b", 0, 9223372036854775794),
+        _line("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "c", 0, 0x20 | 0x4),
         _line(COUNTER, "a", 1, counted),
     ]
     kinds = [f"# TYPE {name} {'counter' if name == COUNTER else 'gauge'}" for name in _names(lines)]

@@ -19,6 +19,10 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _GAUGES = re.compile(r'^max by \(__name__,(?P<by>[^)]+)\) \(\{__name__=~"(?P<names>[^"]+)"(?P<rest>[^}]*)\}\)$')
 _COUNTS = re.compile(r'^count by \((?P<by>[^)]+)\) \(\{__name__=~"(?P<names>[^"]+)"(?P<rest>[^}]*)\}\)$')
 _RATES = re.compile(r"^max by \((?P<by>[^)]+)\) \(rate\((?P<name>\w+)(?P<rest>\{[^}]*\})?\[5m\]\)\)$")
+_SHARES = re.compile(
+    r'^avg_over_time\(\(floor\(max by \((?P<by>[^)]+)\) \(\{__name__=~"(?P<names>[^"]+)"(?P<rest>[^}]*)\} < \d+\) '
+    r"/ (?P<lowest>\d+)\) % (?P<span>\d+) > bool 0\)\[5m:30s\]\)$"
+)
 Row = tuple[str, dict[str, str], str]
 Key = tuple[tuple[str, str], ...]
 
@@ -45,6 +49,14 @@ class Player:
         if gauges:
             rows = [row for row in self._rows() if re.fullmatch(gauges["names"], row[0])]
             return _vector(rows, ["__name__", *gauges["by"].split(",")], gauges["rest"])
+        if shares := _SHARES.match(expression):
+            lowest, span = int(shares["lowest"]), int(shares["span"])
+            held = [
+                (n, labels, str(int(int(value) // lowest % span > 0)))
+                for n, labels, value in self._rows()
+                if re.fullmatch(shares["names"], n) and int(value) < 1 << 31
+            ]
+            return _vector(held, shares["by"].split(","), shares["rest"])
         if rate:
             rows = [(n, labels, str(self.rates[n])) for n, labels, _ in self._rows() if n == rate["name"]]
             return _vector(rows, rate["by"].split(","), rate["rest"] or "")

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from tests.telemetry.exposition import exposition
 
@@ -77,7 +78,9 @@ def _exporting() -> Iterator[str]:
 
 def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + PATIENCE_S
-    query = f"{url}/api/v1/query?query=count_over_time(up%5B1m%5D)>=3"
+    # A step of a subquery stands at a round half minute: until one has passed since the first scrape, it sees nothing.
+    begun = "count_over_time(up[1m])>=3 and on() count_over_time(up[5m:30s])>=1"
+    query = f"{url}/api/v1/query?{urlencode({'query': begun})}"
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError(f"prometheus ended with {process.returncode}")

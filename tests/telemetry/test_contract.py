@@ -37,17 +37,19 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[str]:
 
 
 def test_a_cluster_is_measured(url: str) -> None:
-    nodes = [NodeRecord(name=name, gpus=2) for name in ("a", "b")]
+    nodes = [NodeRecord(name=name, gpus=2) for name in ("a", "b", "c")]
     document = Document(taken_at="2026-11-29T10:00:00Z", nodes=nodes, pods=[])
     merged = merge(document, Prometheus(Endpoint(url), Options()).measure())
-    a, b = merged.document.nodes
+    a, b, c = merged.document.nodes
     assert a.devices == [
         DeviceRecord(index=0, uuid="GPU-a-0", utilisation=UtilisationRecord(sm=75, memory=75)),
         DeviceRecord(index=1, uuid="GPU-a-1", health="degraded", utilisation=UtilisationRecord(sm=1)),
     ]
     assert b.devices == [DeviceRecord(index=0, uuid="GPU-b-0", health="failed")]
+    assert c.devices == [DeviceRecord(index=0, uuid="GPU-c-0", health="degraded")]
+    assert merged.reasons[("c", 0)] == "throttled 100 % of the time"
     assert (a.power_watts, b.power_watts) == (491, None)
-    assert (merged.devices, merged.unplaced) == (3, 0)
+    assert (merged.devices, merged.unplaced) == (4, 0)
     assert merged.reasons[("b", 0)] == "XID 79"
     assert merged.reasons[("a", 1)].startswith("throttled")
 
@@ -58,17 +60,17 @@ def test_matchers_leave_other_series_out(url: str) -> None:
 
 
 def test_a_dry_test_tells_exporters_and_nodes(url: str) -> None:
-    found = probe_endpoint(Endpoint(url), Options(), ("a", "b", "c"))
-    assert (found.ok, found.named, found.matched, found.of_nodes) == (True, 2, 2, 3)
-    assert (found.strangers, found.silent) == ((), ("c",))
+    found = probe_endpoint(Endpoint(url), Options(), ("a", "b", "c", "d"))
+    assert (found.ok, found.named, found.matched, found.of_nodes) == (True, 3, 3, 4)
+    assert (found.strangers, found.silent) == ((), ("d",))
     [exporter] = found.exporters
-    assert exporter.name == "NVIDIA DCGM" and exporter.series == 12
+    assert exporter.name == "NVIDIA DCGM" and exporter.series == 15
     assert "DCGM_FI_PROF_SM_ACTIVE" in exporter.metrics and "DCGM_FI_DEV_GPU_UTIL" in exporter.missing
 
 
 def test_a_dry_test_tells_why_nothing_is_measured(url: str) -> None:
     strangers = probe_endpoint(Endpoint(url), Options(), ("n1",))
-    assert (strangers.word, strangers.matched, strangers.strangers) == ("no match", 0, ("a", "b"))
+    assert (strangers.word, strangers.matched, strangers.strangers) == ("no match", 0, ("a", "b", "c"))
     assert probe_endpoint(Endpoint(url), Options(node_labels=("nodename",)), None).word == "no nodes"
     elsewhere = probe_endpoint(Endpoint(url), Options(matchers=(("cluster", "x"),)), None)
     assert (elsewhere.word, elsewhere.reason) == ("matchers", "no series with cluster=x")

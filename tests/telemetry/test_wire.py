@@ -92,7 +92,7 @@ def test_a_dry_test_of_an_endpoint_without_devices(player: Player) -> None:
 
 def test_a_handful_of_reads_and_nothing_else(player: Player) -> None:
     wire(player).measure()
-    assert len(player.asked) == 5
+    assert len(player.asked) == 6
     assert player.methods == {"GET"}
 
 

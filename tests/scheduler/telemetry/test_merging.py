@@ -72,6 +72,22 @@ def test_other_exporters_name_node_and_device_in_their_own_way(name: str, labels
     assert device(merged).utilisation == UtilisationRecord(sm=7)
 
 
+def test_ratios_of_intel_are_fractions() -> None:
+    document = world(NodeRecord(name="n1", gpus=1, devices=[DeviceRecord(index=0, uuid="u")]))
+    rows = [
+        series(f"xpum_{name}_ratio", value, uuid="u", node="n1") for name, value in (("engine", 0.42), ("memory", 1))
+    ]
+    assert device(laid(document, *rows)).utilisation == UtilisationRecord(sm=42, memory=100)
+    assert device(laid(document, series("xpum_engine_ratio", 42, uuid="u", node="n1"))).utilisation is None
+
+
+@pytest.mark.parametrize(("share", "health"), [(0.0, "ok"), (0.09, "ok"), (0.1, "degraded"), (1.0, "degraded")])
+def test_clocks_held_back_for_a_tenth_of_the_window_degrade(share: float, health: str) -> None:
+    row = dcgm("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", share)
+    busy = dcgm("DCGM_FI_DEV_GPU_UTIL", 5)
+    assert device(laid(world(NODE), row, busy)).health == health
+
+
 PARTS = [
     dcgm("DCGM_FI_PROF_SM_ACTIVE", 0.5, GPU_I_ID="3"),
     series("gpu_gfx_activity", 5, gpu_id="0", hostname="n1", gpu_compute_partition_type="cpx"),
@@ -164,7 +180,7 @@ def test_throttling_is_a_share_of_time() -> None:
 def test_a_handful_of_queries_whatever_the_size() -> None:
     asked = queries(Options(matchers=(("cluster", 'a"b\\'),)))
     assert [query.name for query in asked] == [
-        "use", "power", "health", "DCGM_FI_DEV_POWER_VIOLATION", "DCGM_FI_DEV_THERMAL_VIOLATION"
+        "use", "power", "health", "DCGM_FI_DEV_POWER_VIOLATION", "DCGM_FI_DEV_THERMAL_VIOLATION", "clock reasons"
     ]  # fmt: skip
     assert all(r'cluster="a\"b\\"' in query.expression for query in asked)
     assert all(sum(name in query.expression for query in asked) == 1 for name in METRICS)
