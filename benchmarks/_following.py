@@ -16,7 +16,7 @@ from console.connectors.kubernetes.access import Login, log_in  # noqa: E402
 from console.connectors.kubernetes.feed import ClusterFeed  # noqa: E402
 from console.connectors.kubernetes.wire import Api  # noqa: E402
 from console.connectors.protocol import ConnectorError  # noqa: E402
-from scheduler.cluster.build import build  # noqa: E402
+from scheduler.cluster.build import Builder  # noqa: E402
 
 LOOK_S = 0.25
 QUIET_S = 2.0
@@ -28,6 +28,7 @@ class Reading:
     def __init__(self, feeds: list[ClusterFeed]) -> None:
         self._feeds = feeds
         self._versions = [""] * len(feeds)
+        self._builders = [Builder() for _ in feeds]
         self.read_s = self.build_s = 0.0
         self.rounds = self.nodes = self.pods = 0
 
@@ -41,7 +42,7 @@ class Reading:
             began = time.thread_time()
             document = feed.document().document
             read = time.thread_time()
-            build(document)
+            self._builders[at].build(document)
             self.read_s, self.build_s = self.read_s + read - began, self.build_s + time.thread_time() - read
             self._versions[at] = version
 

@@ -1,7 +1,7 @@
 """Observed records to a snapshot: names become positions, rows get their canonical order, values are checked once."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 
@@ -11,8 +11,9 @@ from scheduler.cluster.errors import InputError
 from scheduler.cluster.nodes import node_fields, zone_of
 from scheduler.cluster.notes import LENT_BY, rekeyed, warnings_of
 from scheduler.cluster.packing import digest_of
-from scheduler.cluster.pods import check_device_range, pod_fields
+from scheduler.cluster.pods import Pods, check_device_range
 from scheduler.cluster.quiet import no_collection
+from scheduler.cluster.recall import Table
 from scheduler.cluster.records import (
     DEFAULT_CLUSTER,
     ClusterRecord,
@@ -20,11 +21,10 @@ from scheduler.cluster.records import (
     GangRecord,
     NodeRecord,
     PdbRecord,
-    PodRecord,
     TenantRecord,
 )
-from scheduler.cluster.rows import MAX_COUNT, MAX_TIME, Rows, in_order, ranks
-from scheduler.cluster.snapshot import UNKNOWN, Ints, Snapshot
+from scheduler.cluster.rows import MAX_COUNT, MAX_TIME, Rows, arranged, as_given, in_order
+from scheduler.cluster.snapshot import UNKNOWN, Snapshot
 from scheduler.cluster.topology import Domains, build_domains
 from scheduler.cluster.writing import document_of, extras_of
 
@@ -32,28 +32,42 @@ Extras = Mapping[str, dict[str, object]]
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 
 
-def build(document: Document, extras: Extras | None = None) -> Snapshot:
-    """Check the whole document and freeze it; raises ``InputError`` and builds nothing if any of it is wrong.
+class Builder:
+    """Snapshots of one document after the other: pods that are the same objects as in the last one are not read again.
 
-    ``extras`` = fields unknown to the format, by the JSON path of the object of ``document`` that carried them.
+    What it builds depends on the document alone.  Not for two threads at once.
     """
-    with no_collection():
-        return _build(document, extras or {})
+
+    def __init__(self) -> None:
+        self._pods = Pods()
+
+    def build(self, document: Document, extras: Extras | None = None) -> Snapshot:
+        """Check the whole document and freeze it; raises ``InputError`` and builds nothing if any of it is wrong.
+
+        ``extras`` = fields unknown to the format, by the JSON path of the object of ``document`` that carried them.
+        """
+        with no_collection():
+            return _build(document, extras or {}, self._pods)
 
 
-def _build(document: Document, extras: Extras) -> Snapshot:
+def build(document: Document, extras: Extras | None = None) -> Snapshot:
+    """The same for a document that no other one follows."""
+    return Builder().build(document, extras)
+
+
+def _build(document: Document, extras: Extras, pods: Pods) -> Snapshot:
     _check_instant(document.taken_at)
-    clusters = _clusters(document)
-    names = [cluster.name for cluster in clusters]
-    domains = build_domains(document.domains, document.nodes, names)
-    namespaces = sorted({pod.namespace for pod in document.pods})
     tables = _Tables(
-        nodes=in_order("nodes", document.nodes, [ranks((n.cluster for n in document.nodes), names)], _name),
-        pods=in_order("pods", document.pods, _pod_groups(document, names, namespaces), _name),
+        nodes=in_order(as_given("nodes", NodeRecord, document.nodes), "cluster"),
+        pods=pods.table(document.pods),
         gangs=_gangs(document),
         pdbs=_budgets(document),
         tenants=_tenants(document),
     )
+    clusters = _clusters(document, tables)
+    names = [cluster.name for cluster in clusters]
+    domains = build_domains(document.domains, document.nodes, names)
+    namespaces = sorted(set(tables.pods.values("namespace")))
     snapshot = Snapshot(
         taken_at=document.taken_at,
         now_s=_now(document),
@@ -66,7 +80,7 @@ def _build(document: Document, extras: Extras) -> Snapshot:
         tenant_records=tuple(tables.tenants.records),
         gangs=tuple(tables.gangs.records),
         pdbs=tuple(tables.pdbs.records),
-        **_row_fields(tables, domains, names, namespaces),  # type: ignore[arg-type]
+        **_row_fields(tables, pods, domains, names, namespaces),  # type: ignore[arg-type]
     )
     snapshot = _with_lost_lenders(snapshot, tables.pods)
     return replace(snapshot, warnings=warnings_of(snapshot), digest=digest_of(snapshot))
@@ -75,38 +89,28 @@ def _build(document: Document, extras: Extras) -> Snapshot:
 @dataclass(frozen=True, slots=True)
 class _Tables:
     nodes: Rows[NodeRecord]
-    pods: Rows[PodRecord]
+    pods: Table
     gangs: Rows[GangRecord]
     pdbs: Rows[PdbRecord]
     tenants: Rows[TenantRecord]
 
 
-def _name(record: NodeRecord | PodRecord | GangRecord | TenantRecord) -> str:
-    return record.name
-
-
-def _pod_groups(document: Document, clusters: Sequence[str], namespaces: Sequence[str]) -> list[Ints]:
-    return [
-        ranks((pod.cluster for pod in document.pods), clusters),
-        ranks((pod.namespace for pod in document.pods), namespaces),
-    ]
-
-
-def _row_fields(tables: _Tables, domains: Domains, clusters: list[str], namespaces: list[str]) -> dict[str, object]:
-    nodes, pods = tables.nodes, tables.pods
+def _row_fields(
+    tables: _Tables, pods: Pods, domains: Domains, clusters: list[str], namespaces: list[str]
+) -> dict[str, object]:
+    nodes = tables.nodes
     zones = sorted({zone for node in nodes.records if (zone := zone_of(node)) is not None})
-    named = {pod.tenant for pod in pods.records if pod.tenant is not None}
-    tenants = sorted(named | {tenant.name for tenant in tables.tenants.records})
+    tenants = sorted({*tables.pods.values("tenant"), *tables.tenants.values("name")} - {None})
     node_part = node_fields(nodes, domains, clusters, zones)
-    pod_part = pod_fields(
-        pods,
+    pod_part = pods.fields(
+        tables.pods,
         clusters=clusters,
         namespaces=namespaces,
         tenants=tenants,
-        nodes={(node.cluster, node.name): n for n, node in enumerate(nodes.records)},
+        nodes={key: n for n, key in enumerate(zip(nodes.values("cluster"), nodes.values("name"), strict=True))},
         gangs={(gang.cluster, gang.namespace, gang.name): g for g, gang in enumerate(tables.gangs.records)},
     )
-    check_device_range(pods, pod_part["pod_devices"], pod_part["pod_node"], node_part["node_gpus"])  # type: ignore[arg-type]
+    check_device_range(tables.pods, pod_part["pod_node"], node_part["node_gpus"])  # type: ignore[arg-type]
     return {"zones": tuple(zones), "tenants": tuple(tenants), **_domain_fields(domains), **node_part, **pod_part}
 
 
@@ -128,11 +132,9 @@ def _extras(
     return rekeyed(extras, place)
 
 
-def _with_lost_lenders(snapshot: Snapshot, pods: Rows[PodRecord]) -> Snapshot:
+def _with_lost_lenders(snapshot: Snapshot, pods: Table) -> Snapshot:
     lost = {
-        f"$.pods[{p}]": {LENT_BY: pod.lent_by}
-        for p, pod in enumerate(pods.records)
-        if pod.lent_by is not None and snapshot.pod_lender[p] == UNKNOWN
+        f"$.pods[{p}]": {LENT_BY: lender} for p, lender in pods.given("lent_by") if snapshot.pod_lender[p] == UNKNOWN
     }
     if not lost:
         return snapshot
@@ -172,14 +174,15 @@ def _check_instant(taken_at: str) -> None:
         raise InputError("$.taken_at", taken_at, "expected an instant as in RFC 3339, such as 2026-01-31T12:00:00Z")
 
 
-def _clusters(document: Document) -> tuple[ClusterRecord, ...]:
+def _clusters(document: Document, tables: _Tables) -> tuple[ClusterRecord, ...]:
     listed: dict[str, ClusterRecord] = {}
     for i, record in enumerate(document.clusters):
         if record.name in listed:
             raise InputError(f"$.clusters[{i}].name", record.name, "the same cluster is listed twice")
         listed[record.name] = record
-    rows: Iterable[Iterable[object]] = (document.domains, document.nodes, document.pods, document.gangs, document.pdbs)
-    for name in sorted({row.cluster for kind in rows for row in kind}):  # type: ignore[attr-defined]
+    of_domains = {domain.cluster for domain in document.domains}
+    rows = (tables.nodes, tables.pods, tables.gangs, tables.pdbs)
+    for name in sorted(of_domains.union(*(table.values("cluster") for table in rows))):
         listed.setdefault(name, ClusterRecord(name=name))
     if not listed:  # a world without anything is an empty cluster, of which figures can still be asked
         listed[DEFAULT_CLUSTER] = ClusterRecord(name=DEFAULT_CLUSTER)
@@ -187,15 +190,9 @@ def _clusters(document: Document) -> tuple[ClusterRecord, ...]:
 
 
 def _gangs(document: Document) -> Rows[GangRecord]:
-    groups = [_ranked(g.cluster for g in document.gangs), _ranked(g.namespace for g in document.gangs)]
-    rows = in_order("gangs", document.gangs, groups, _name)
+    rows = in_order(as_given("gangs", GangRecord, document.gangs), "cluster", "namespace")
     rows.integers("min_members", high=MAX_COUNT)
     return rows
-
-
-def _ranked(words: Iterable[str]) -> Ints:
-    listed = list(words)
-    return ranks(listed, sorted(set(listed)))
 
 
 def _budgets(document: Document) -> Rows[PdbRecord]:
@@ -204,8 +201,8 @@ def _budgets(document: Document) -> Rows[PdbRecord]:
         limits = (b.max_unavailable is None, b.max_unavailable or 0, b.min_available or 0)
         return (b.cluster, b.namespace, b.selector, *limits)
 
-    order = sorted(range(len(document.pdbs)), key=key)
-    rows = Rows("pdbs", [document.pdbs[i] for i in order], np.array(order, np.int32))
+    order = np.array(sorted(range(len(document.pdbs)), key=key), np.int64)
+    rows = arranged(as_given("pdbs", PdbRecord, document.pdbs), order)
     for name in ("max_unavailable", "min_available"):
         rows.optional(name, high=MAX_COUNT)
     for b, pdb in enumerate(rows.records):
@@ -217,7 +214,7 @@ def _budgets(document: Document) -> Rows[PdbRecord]:
 
 
 def _tenants(document: Document) -> Rows[TenantRecord]:
-    rows = in_order("tenants", document.tenants, [], _name)
+    rows = in_order(as_given("tenants", TenantRecord, document.tenants))
     for name, high in (("cap_gpus", MAX_COUNT), ("guarantee_gpus", MAX_COUNT), ("weight", MAX_TIME)):
         rows.optional(name, high=high)
     for t, tenant in enumerate(rows.records):

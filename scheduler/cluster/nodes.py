@@ -1,11 +1,12 @@
 """Node records to columns."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from scheduler.cluster.records import DeviceRecord, NodeRecord
-from scheduler.cluster.rows import MAX_COUNT, MAX_DEVICES, Rows, frozen, ranks
+from scheduler.cluster.rows import MAX_COUNT, MAX_DEVICES, Rows, frozen
 from scheduler.cluster.snapshot import ABSENT, NO_LIMIT, UNKNOWN, Ints, Longs, NodeSpec
 from scheduler.cluster.topology import Domains, at_levels, place_nodes
 
@@ -21,24 +22,24 @@ def zone_of(node: NodeRecord) -> str | None:
 def node_fields(rows: Rows[NodeRecord], domains: Domains, clusters: Sequence[str], zones: Sequence[str]) -> Fields:
     """The ``node_*`` fields of the snapshot; raises ``InputError`` for values out of range."""
     nodes = rows.records
-    models = sorted({node.gpu_model for node in nodes} - {""})
-    devices = {n: tuple(node.devices) for n, node in enumerate(nodes) if node.devices}
+    models = sorted(set(rows.values("gpu_model")) - {""})
+    devices = {n: tuple(listed) for n, listed in rows.given("devices")}
     gpus = rows.integers("gpus", high=MAX_DEVICES)
     _check_devices(rows, devices)
     _check_taints(rows)
     declared = rows.optional("allocatable_gpus", high=MAX_DEVICES)
     domain, by_asw = place_nodes(rows, domains)
-    specs, spec_ix = _specs(nodes)
+    specs, spec_ix = _specs(rows)
     max_pods = rows.optional("max_pods", high=MAX_COUNT)
     zone_ix = {zone: i for i, zone in enumerate(zones)} | {None: UNKNOWN}
     return {
         "models": tuple(models),
         "node_name": rows.texts("name"),
-        "node_cluster": frozen(ranks((node.cluster for node in nodes), clusters)),
+        "node_cluster": frozen(rows.ranks("cluster", clusters)),
         "node_domain": frozen(domain),
         "node_declared_asw": frozen(by_asw),
         "node_at_level": frozen(at_levels(domain, domains)),
-        "node_model": frozen(ranks((node.gpu_model for node in nodes), ["", *models]) - np.int32(1)),
+        "node_model": frozen(rows.ranks("gpu_model", models)),
         "node_gpus": frozen(gpus.astype(np.int32)),
         "node_allocatable": frozen(_allocatable(gpus, declared, devices)),
         "node_declared_allocatable": frozen(declared),
@@ -47,7 +48,7 @@ def node_fields(rows: Rows[NodeRecord], domains: Domains, clusters: Sequence[str
         "node_memory_mib": frozen(rows.integers("memory_mib")),
         "node_max_pods": frozen(np.where(max_pods == ABSENT, NO_LIMIT, max_pods).astype(np.int32)),
         "node_zone": frozen(np.array([zone_ix[zone_of(node)] for node in nodes], np.int32)),
-        "node_declared_zone": frozen(np.array([node.zone is not None for node in nodes], np.bool_)),
+        "node_declared_zone": frozen(np.array([zone is not None for zone in rows.values("zone")], np.bool_)),
         "node_cordoned": frozen(rows.flags("cordoned")),
         "node_ready": frozen(rows.flags("ready")),
         "node_power_watts": frozen(rows.optional("power_watts")),
@@ -57,17 +58,13 @@ def node_fields(rows: Rows[NodeRecord], domains: Domains, clusters: Sequence[str
     }
 
 
-def _specs(nodes: Sequence[NodeRecord]) -> tuple[tuple[NodeSpec, ...], Ints]:
-    seen: dict[tuple[object, ...], int] = {}
-    specs: list[NodeSpec] = []
-    index = np.empty(len(nodes), np.int32)
-    for n, node in enumerate(nodes):
-        key = (tuple(sorted(node.labels.items())), tuple(node.taints))
-        found = seen.setdefault(key, len(specs))
-        if found == len(specs):
-            specs.append(NodeSpec(labels=key[0], taints=key[1]))
-        index[n] = found
-    return tuple(specs), index
+def _specs(rows: Rows[NodeRecord]) -> tuple[tuple[NodeSpec, ...], Ints]:
+    """Interned specs in the order of first use."""
+    seen: dict[tuple[Any, ...], int] = {}
+    index = np.empty(len(rows.records), np.int32)
+    for n, (labels, taints) in enumerate(zip(rows.values("labels"), rows.values("taints"), strict=True)):
+        index[n] = seen.setdefault((tuple(sorted(labels.items())), tuple(taints)), len(seen))
+    return tuple([NodeSpec(*key) for key in seen]), index
 
 
 def whole_device_loss(devices: Sequence[DeviceRecord]) -> int:
@@ -115,8 +112,8 @@ def _check_slices(rows: Rows[NodeRecord], n: int, where: str, device: DeviceReco
 
 
 def _check_taints(rows: Rows[NodeRecord]) -> None:
-    for n, node in enumerate(rows.records):
-        for i, taint in enumerate(node.taints):
+    for n, taints in rows.given("taints"):
+        for i, taint in enumerate(taints):
             if taint.effect not in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
                 raise rows.refuse(
                     n, f"taints[{i}].effect", taint.effect, "expected NoSchedule, PreferNoSchedule or NoExecute"

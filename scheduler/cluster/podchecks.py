@@ -7,6 +7,7 @@ from scheduler.cluster.rows import MAX_COUNT, MAX_DEVICES, Rows
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 OPERATORS = ("Equal", "Exists")
+CHECKED = ("mig", "tolerations", "affinity", "anti_affinity", "host_ports", "replicas", "parallelism")
 TERM = re.compile(r"[^=]+=.*", re.DOTALL)
 
 

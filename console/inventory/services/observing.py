@@ -21,7 +21,7 @@ from console.inventory.models import Counter, Observation, Source
 from console.inventory.services.leases import expire
 from console.inventory.services.recording import confirm, record
 from console.inventory.services.unheld import keep_unheld
-from scheduler.cluster.build import build
+from scheduler.cluster.build import Builder
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import Snapshot
 
@@ -74,18 +74,20 @@ def observe_due() -> int:
     return asked
 
 
-def observe(source_id: int, encode: Encode | None = None, wire: Connector | None = None) -> Observation | None:
+def observe(
+    source_id: int, encode: Encode | None = None, wire: Connector | None = None, builder: Builder | None = None
+) -> Observation | None:
     """Reads a source once and keeps what is new.  A watched source is read by whoever follows it, through its ``wire``.
 
     Returns its newest observation; None where another process is reading it at this moment, or where it could not be
     read (then the error stands on the source).  ``encode`` draws the map columns; without it the reading is complete
-    but not on the map until the next one with it.
+    but not on the map until the next one with it.  ``builder`` = the one of the last reading, where somebody follows.
     """
     source, claim = _claim(source_id, wire)
     if source is None:
         return None
     try:
-        found = _read(source, encode, wire)
+        found = _read(source, encode, wire, builder or Builder())
     except (ConnectorError, InputError) as error:
         note_failure(source, str(error))
         return None
@@ -127,7 +129,7 @@ def _claim(source_id: int, wire: Connector | None) -> tuple[Source | None, uuid.
     return (source if mine else None), token
 
 
-def _read(source: Source, encode: Encode | None, wire: Connector | None) -> Observation:
+def _read(source: Source, encode: Encode | None, wire: Connector | None, builder: Builder) -> Observation:
     begun_at = timezone.now()
     connector = wire or connector_of(source)
     version = connector.version()
@@ -135,7 +137,7 @@ def _read(source: Source, encode: Encode | None, wire: Connector | None) -> Obse
     drawn = last is not None and (encode is None or last.columns is not None)
     if last is not None and drawn and version == source.version:
         return confirm(source, last, begun_at)
-    snapshot, aside = _seen(connector)
+    snapshot, aside = _seen(connector, builder)
     if last is not None and drawn and snapshot.digest == last.digest:
         return confirm(source, last, begun_at, version, keep_unheld(aside))
     encoded = encode(snapshot) if encode is not None else None
@@ -147,12 +149,12 @@ def _read(source: Source, encode: Encode | None, wire: Connector | None) -> Obse
     return observation
 
 
-def _seen(connector: Connector) -> tuple[Snapshot, tuple[Aside, ...] | None]:
+def _seen(connector: Connector, builder: Builder) -> tuple[Snapshot, tuple[Aside, ...] | None]:
     """The snapshot, and what it could not hold; None where the connector never says."""
     seen = connector.observe()
     if isinstance(seen, Told):
-        return build(seen.document), seen.aside
-    return (seen if isinstance(seen, Snapshot) else build(seen)), None
+        return builder.build(seen.document), seen.aside
+    return (seen if isinstance(seen, Snapshot) else builder.build(seen)), None
 
 
 def note_failure(source: Source, text: str) -> None:

@@ -28,6 +28,7 @@ from console.inventory.models import Source, Watch
 from console.inventory.services import leases
 from console.inventory.services.observing import Encode, note_failure, observe
 from console.live.services import publish
+from scheduler.cluster.build import Builder
 from scheduler.cluster.errors import InputError
 
 log = structlog.get_logger(__name__)
@@ -116,6 +117,7 @@ class _Follower:
         self._thread = threading.Thread(target=self._run, name=f"watch {source.name}", daemon=True)
         self._told_at = self._opened_at = float("-inf")
         self._sampler: Sampler | None = None
+        self._builder = Builder()
         self._told = self._why = ""
         self._broken_at = float("inf")
 
@@ -185,9 +187,8 @@ class _Follower:
         if lost:
             self._fail(lost)
         elif not looking:
-            found = observe(
-                self.source_id, self._encode, KubernetesConnector(self._config["cluster"], feed, self._sampler)
-            )
+            wire = KubernetesConnector(self._config["cluster"], feed, self._sampler)
+            found = observe(self.source_id, self._encode, wire, self._builder)
         self._tell(feed, "looking" if looking else "failing" if found is None else "live")
         if found is not None:
             self._announce("reading", found.pk)

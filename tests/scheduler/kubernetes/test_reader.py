@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.cluster.build import build
+from scheduler.cluster.build import Builder, build
+from scheduler.cluster.packing import pack
 from scheduler.kubernetes.objects import Bad
 from scheduler.kubernetes.options import LowPriority, Options
 from scheduler.kubernetes.reader import Reader, Reading
@@ -71,6 +72,21 @@ def test_whatever_is_read_can_be_built(rows: list[Row]) -> None:
     reading = now(fresh(*rows))
     snapshot = build(reading.document)
     assert len(snapshot.pod_name) == len(reading.document.pods)
+
+
+@settings(max_examples=150, deadline=None)
+@given(STEPS)
+def test_a_builder_that_follows_the_reader_builds_what_a_fresh_one_builds(steps: list[Step]) -> None:
+    reader, builder = Reader(), Builder()
+    for what, row in steps:
+        kind, found = decoded(row)
+        if what == "put":
+            reader.put(kind, found)
+        elif what == "drop":
+            reader.drop(kind, found.key)
+        else:
+            document = now(reader).document
+            assert pack(builder.build(document)) == pack(build(document))
 
 
 def test_an_object_that_changes_nothing_read_makes_no_new_records() -> None:
