@@ -67,6 +67,10 @@ class MoveLine:
         return self.step.gpus * self.step.gpu_milli
 
     @property
+    def does(self) -> str:
+        return "leaves the node" if self.glyph.filled else f"makes room, depth {self.step.depth}"
+
+    @property
     def detail(self) -> str:
         """What the pill alone does not say."""
         return "" if self.mark.state in ("succeeded", "locked") else self.mark.detail

@@ -16,13 +16,13 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One filter; without choices it is a field of this kind to type in.  ``always``: narrow bars show it, too."""
+    """One filter; ``choices`` None is a field of this kind to type in.  ``always``: narrow bars show it, too."""
 
     name: str
     label: str
     value: str
     all_words: str = ""
-    choices: Sequence[Choice] = ()
+    choices: Sequence[Choice] | None = None
     always: bool = False
     kind: str = "text"
     required: bool = False
@@ -44,5 +44,5 @@ def one_of(
     always: bool = False,
 ) -> Filter:
     """A choice among names, typed in where there are too many; ``first`` are choices that are no names."""
-    listed = (*first, *(Choice(each, each) for each in names)) if len(names) <= MOST_OPTIONS else ()
+    listed = (*first, *(Choice(each, each) for each in names)) if len(names) <= MOST_OPTIONS else None
     return Filter(name, label, value, all_words or f"All {number(len(names))}", listed, always)

@@ -66,8 +66,8 @@ def _bar(request: HttpRequest, filters: selectors.IdleFilters) -> dict[str, Any]
     kept = {"window": filters.window, "by": filters.by}
     return {
         "filters": [
-            Filter("text", "Name holds", filters.text, always=True, kind="search"),
-            one_of("tenant", "Tenant", filters.tenant, selectors.idle_tenants(request.user), always=True),
+            Filter("text", "Name holds", filters.text, kind="search"),
+            one_of("tenant", "Tenant", filters.tenant, selectors.idle_tenants(request.user)),
         ],
         "kept": (kept | ({"source": filters.source} if filters.source else {})).items(),
         "clear": f"?{urlencode(kept)}" if filters.text or filters.tenant or filters.source else "",

@@ -30,6 +30,10 @@ class Stage:
     fact: str
     state: str
 
+    @property
+    def icon(self) -> str:
+        return {"done": "circle-check", "now": "circle-dot", "bad": "alert-triangle"}.get(self.state, "circle")
+
 
 @dataclass(frozen=True, slots=True)
 class Box:

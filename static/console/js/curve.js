@@ -12,6 +12,13 @@ function steps(points) {
   return [[0, 0], ...points.filter(([moves]) => moves > 0)];
 }
 
+/** Net nodes hold until the next whole chain. */
+function staircase(points, line, more = {}) {
+  const [x, y] = [points.map(([moves]) => moves), points.map(([, net]) => net)];
+  const shown = { type: "scatter", mode: "lines", hovertemplate: "%{x} moves: %{y} nodes<extra></extra>" };
+  return { ...shown, x, y, line: { shape: "hv", ...line }, ...more };
+}
+
 class Curve {
   constructor(root) {
     this.root = root;
@@ -49,28 +56,46 @@ class Curve {
 
   figure() {
     const [cut] = this.kept;
-    const { moves, bound, proven, net } = this.facts;
+    const { moves, bound, net } = this.facts;
     const kept = this.points.filter(([m]) => m <= cut);
     const dropped = this.points.filter(([m]) => m >= cut);
     const top = Math.max(net, bound ?? 0, 1) * 1.12;
-    const line = (points, more) => ({ type: "scatter", mode: "lines", x: points.map((p) => p[0]), y: points.map((p) => p[1]), hovertemplate: "%{x} moves: %{y} nodes<extra></extra>", ...more });
-    const upright = { type: "line", x0: cut, x1: cut, y0: 0, y1: top, line: { color: token("accent"), width: 2 }, editable: true };
-    const limit = { type: "line", x0: 0, x1: moves, y0: bound ?? 0, y1: bound ?? 0, visible: bound !== null, line: { color: token("muted"), width: 1, dash: "5px,3px" }, editable: false };
+    const title = { text: "moves kept, chain by chain", font: { size: 11 } };
     return {
       data: [
-        line(kept, { line: { shape: "hv", color: token("accent"), width: 2 }, fill: "tozeroy", fillcolor: faded("accent", 0.12) }),
-        line(dropped, { line: { shape: "hv", color: token("faint"), width: 1.6, dash: "4px,3px" } }),
+        staircase(kept, { color: token("accent"), width: 2 }, { fill: "tozeroy", fillcolor: faded("accent", 0.12) }),
+        staircase(dropped, { color: token("faint"), width: 1.6, dash: "4px,3px" }),
       ],
       layout: layout({
         margin: { l: 38, r: 12, t: 16, b: 34 },
-        xaxis: axis({ range: [0, moves * 1.02], showgrid: false, title: { text: "moves kept, chain by chain", font: { size: 11 } } }),
+        xaxis: axis({ range: [0, moves * 1.02], showgrid: false, title }),
         yaxis: axis({ range: [0, top] }),
-        shapes: [limit, upright],
-        annotations: bound === null ? [] : [{ x: 0, y: bound, text: `bound ${bound}, ${proven ? "proven" : "not proven"}`, showarrow: false, xanchor: "left", yshift: 8, font: { size: 11, color: token("muted") } }],
+        shapes: [this.limit(), this.handle(cut, top)],
+        annotations: bound === null ? [] : [this.limitWords()],
         datarevision: String(cut),
       }),
       config: { edits: { shapePosition: true } },
     };
+  }
+
+  /** Upright, to be dragged. */
+  handle(cut, top) {
+    const line = { color: token("accent"), width: 2 };
+    return { type: "line", x0: cut, x1: cut, y0: 0, y1: top, line, editable: true };
+  }
+
+  limit() {
+    const { moves, bound } = this.facts;
+    const at = { x0: 0, x1: moves, y0: bound ?? 0, y1: bound ?? 0 };
+    const line = { color: token("muted"), width: 1, dash: "5px,3px" };
+    return { type: "line", ...at, visible: bound !== null, line, editable: false };
+  }
+
+  limitWords() {
+    const { bound, proven } = this.facts;
+    const text = `bound ${bound}, ${proven ? "proven" : "not proven"}`;
+    const font = { size: 11, color: token("muted") };
+    return { x: 0, y: bound, text, showarrow: false, xanchor: "left", yshift: 8, font };
   }
 }
 

@@ -5,6 +5,7 @@ const ASW_GAP = 1;
 const POOL_GAP = 1;
 const CLUSTER_GAP = 3;
 const LEAST_COLUMNS = 6;
+const WORDS_WIDE = 4.5; // as often as they are high: the name of a cluster and of a model
 
 /**
  * Flattens the layout's cluster -> models -> ASWs into runs in cell order, each with the index of its first node.
@@ -45,6 +46,7 @@ class Pen {
     this.width = width;
     this.headRows = headRows;
     this.rows = rows;
+    this.least = Math.min(Math.max(LEAST_COLUMNS, Math.ceil(WORDS_WIDE * headRows)), Math.floor(width / 2));
     this.pitch = headRows + rows + FOOT_ROWS;
     this.lane = 0;
     this.x = 0;
@@ -69,22 +71,45 @@ class Pen {
     this.x = 0;
   }
 
-  openLabel(group, continued, showCluster) {
-    this.label = { x: this.x, top: this.top, columns: 0, cluster: showCluster ? group.cluster : "", model: group.model, continued, nodes: 0 };
+  /** Each lane begins with the name of its cluster, whether the cluster begins there or not. */
+  openLabel(group, nodes, { continued = false, newCluster = false } = {}) {
+    const cluster = newCluster || this.x === 0 ? group.cluster : "";
+    this.label = { x: this.x, top: this.top, cluster, model: group.model, continued, nodes };
     this.labels.push(this.label);
   }
 
-  closeLabel() {
-    if (this.label) this.label.columns = this.x - this.label.x;
+  /** Past the words that name a cluster, also where its nodes are few. */
+  leaveWords() {
+    const { cluster, x } = this.label;
+    if (cluster) this.x = Math.max(this.x, x + this.least);
+  }
+
+  /** On the next lane. A label under which nothing stands yet goes along. */
+  breakLane(group) {
+    const { nodes, x } = this.label;
+    const empty = x === this.x;
+    if (empty) this.labels.pop();
+    this.newLane();
+    this.openLabel(group, nodes, { continued: !empty });
+  }
+
+  get room() {
+    return this.width - this.x;
   }
 
   /** Puts up to `count` nodes as columns from here on; returns how many found room in this lane. */
   put(first, count) {
-    const room = (this.width - this.x) * this.rows;
-    const now = Math.min(count, room);
+    const now = Math.min(count, this.share(this.columnsOf(count)) * this.rows);
     if (this.xs.length) this.write(first, now);
     this.x += this.columnsOf(now);
     return now;
+  }
+
+  /** How many of so many columns stand in this lane: all, or so many that what is left has room for its words. */
+  share(columns) {
+    if (columns <= this.room) return columns;
+    const kept = Math.min(this.room, columns - this.least);
+    return kept > 0 ? kept : Math.min(this.room, columns);
   }
 
   write(first, count) {
@@ -100,8 +125,8 @@ function startGroup(pen, groups, i) {
   const group = groups[i];
   const before = groups[i - 1];
   const newCluster = !before || !sameCluster(before, group);
+  if (before && (newCluster || before.model !== group.model)) pen.leaveWords();
   if (newCluster && before) {
-    pen.closeLabel();
     const need = clusterColumns(groups, i, (count) => pen.columnsOf(count));
     const fits = pen.x + CLUSTER_GAP + need <= pen.width;
     const spills = need > pen.width && pen.x < pen.width * 0.55;
@@ -109,50 +134,67 @@ function startGroup(pen, groups, i) {
     else pen.newLane();
   }
   if (newCluster || before.model !== group.model) {
-    if (!newCluster) {
-      pen.closeLabel();
-      pen.x += POOL_GAP;
-    }
-    if (pen.width - pen.x < LEAST_COLUMNS) pen.newLane();
-    pen.openLabel(group, false, newCluster);
-    pen.label.nodes = poolNodes(groups, i);
+    if (!newCluster) pen.x += POOL_GAP;
+    if (pen.room < pen.least) pen.newLane();
+    pen.openLabel(group, poolNodes(groups, i), { newCluster });
   }
+}
+
+function samePool(one, other) {
+  return sameCluster(one, other) && one.model === other.model;
 }
 
 function poolNodes(groups, from) {
   let total = 0;
-  for (let i = from; i < groups.length; i += 1) {
-    if (!sameCluster(groups[i], groups[from]) || groups[i].model !== groups[from].model) break;
-    total += groups[i].count;
-  }
+  for (let i = from; i < groups.length && samePool(groups[i], groups[from]); i += 1) total += groups[i].count;
   return total;
 }
 
-function breakLane(pen, group) {
-  pen.closeLabel();
-  pen.newLane();
-  pen.openLabel(group, true, true);
+/** Whether the rest of the pool would stand in the next lane with less room than its words need. */
+function leavesLittle(pen, groups, i, columns) {
+  let rest = 0;
+  for (let k = i + 1; k < groups.length && samePool(groups[k], groups[i]); k += 1) {
+    rest += pen.columnsOf(groups[k].count) + (rest ? ASW_GAP : 0);
+    if (rest >= pen.least) return false;
+  }
+  return rest > 0 && columns + ASW_GAP + rest > pen.room && columns + ASW_GAP + rest <= pen.width;
 }
 
-function putGroup(pen, group) {
-  const whole = pen.columnsOf(group.count);
-  if (pen.x + whole > pen.width && pen.x > 0 && (group.asw !== null || pen.width - pen.x < 2)) breakLane(pen, group);
+/** An ASW is never torn apart where a lane can hold it; unlabelled nodes are. */
+function belongsBelow(pen, groups, i) {
+  if (pen.x === 0) return false;
+  const columns = pen.columnsOf(groups[i].count);
+  const torn = columns > pen.room && (groups[i].asw !== null || columns - pen.least <= 0 || pen.room < 2);
+  return torn || leavesLittle(pen, groups, i, columns);
+}
+
+function putGroup(pen, groups, i) {
+  const group = groups[i];
+  if (belongsBelow(pen, groups, i)) pen.breakLane(group);
   let done = 0;
   while (done < group.count) {
     const from = pen.x;
     done += pen.put(group.first + done, group.count - done);
     if (group.asw === null) pen.dashes.push([from - 0.5, pen.x - 0.5, pen.top + pen.rows - 0.5]);
-    if (done < group.count) breakLane(pen, group);
+    if (done < group.count) pen.breakLane(group);
   }
-  pen.closeLabel();
   pen.x += ASW_GAP;
 }
 
-function drawnBy(pen, groups) {
-  groups.forEach((group, i) => {
-    startGroup(pen, groups, i);
-    putGroup(pen, group);
+/** The columns that the words of each label may take: up to the next one of its lane. */
+function measureLabels(labels, width) {
+  labels.forEach((label, i) => {
+    const next = labels[i + 1];
+    label.columns = (next?.top === label.top ? next.x : width + 1) - label.x - 1;
   });
+}
+
+function drawnBy(pen, groups) {
+  groups.forEach((_, i) => {
+    startGroup(pen, groups, i);
+    putGroup(pen, groups, i);
+  });
+  measureLabels(pen.labels, pen.width);
   return (pen.lane + 1) * pen.pitch;
 }
 

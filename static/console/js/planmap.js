@@ -10,6 +10,7 @@ const HEAD_BYTES = 16;
 const EMPTIED = 1;
 const RECEIVES = 2;
 const GIVES = 4;
+const DOES = [[EMPTIED, "emptied"], [RECEIVES, "receives"], [GIVES, "gives"]];
 const FEW_NODES = 1500;
 const SMALL_CELL = 4;
 const CELLS = [16, 14, 12]; // of few nodes
@@ -226,9 +227,11 @@ class PlanMap {
     const { before, after, marks, gpus } = this.map;
     const free = (value) => (value === NO_DATA ? "no data" : `${Math.round((value * gpus[index]) / 100)} of ${gpus[index]}`);
     const group = groupAt(this.groups, index);
-    const does = [marks[index] & EMPTIED && "emptied", marks[index] & RECEIVES && "receives", marks[index] & GIVES && "gives"].filter(Boolean);
+    const does = DOES.filter(([mark]) => marks[index] & mark).map(([, word]) => word);
     const asw = group.asw === null ? "no ASW label" : `ASW ${group.asw}`;
-    this.said.textContent = `${this.names[index]}, ${group.model || "no model"}, ${asw}: free GPUs ${free(before[index])} → ${free(after[index])}${does.length ? `, ${does.join(", ")}` : ""}`;
+    const place = [this.names[index], group.model || "no model", asw].join(", ");
+    const change = [`free GPUs ${free(before[index])} → ${free(after[index])}`, ...does].join(", ");
+    this.said.textContent = `${place}: ${change}`;
     draw(this.plot, () => this.figure());
   }
 }
