@@ -29,21 +29,21 @@ class Scope:
 
 
 def scopes(viewer: Any) -> list[Scope]:
-    """Every observed cluster; two queries and one snapshot a source, which the process remembers."""
+    """Every observed cluster; a few queries for all, and snapshots that the process remembers."""
     require(viewer, "plans.view_plan")
     found: list[Scope] = []
-    for source in source_states(viewer):
-        if source.revision is None:
+    read = {source.revision: source for source in source_states(viewer) if source.revision is not None}
+    digests = dict(Observation.objects.filter(pk__in=read).values_list("pk", "digest"))
+    kept = archive.load_all(list(digests.values()))
+    for revision, source in read.items():
+        snapshot = kept.get(digests.get(revision, ""))
+        if snapshot is None:  # dropped since, with a newer one in its place
             continue
-        digest = Observation.objects.values_list("digest", flat=True).get(pk=source.revision)
-        snapshot = archive.load(digest)
         for index, cluster in enumerate(snapshot.clusters):
             mine = snapshot.node_cluster == index
             known = np.unique(snapshot.node_model[mine & (snapshot.node_model != archive.UNKNOWN)])
             models = tuple(snapshot.models[model] for model in known)
-            found.append(
-                Scope(source.id, source.name, cluster.name, models, int(mine.sum()), source.acts, source.revision)
-            )
+            found.append(Scope(source.id, source.name, cluster.name, models, int(mine.sum()), source.acts, revision))
     return found
 
 

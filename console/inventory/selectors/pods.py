@@ -1,8 +1,11 @@
 """Pods as rows.  A viewer of tenants sees their pods and no trace of any other."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from heapq import merge
+from itertools import chain, islice
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -162,23 +165,31 @@ def _slice(found: Found, sort: str, start: int, size: int) -> list[tuple[Reading
     if len(found) == 1:
         reading, pods = found[0]
         return [(reading, _sorted(reading, pods, sort)[start : start + size])]
+    runs = [_run(reading, pods, sort) for reading, pods in found]
     key, down = sort.removeprefix("-"), sort.startswith("-")
-    pairs = [(reading, int(pod)) for reading, pods in found for pod in _sorted(reading, pods, sort)]
-    if key in SORTS:
-        values = {id(reading): _keys(reading, key) for reading, _ in found}
-        pairs.sort(key=lambda pair: values[id(pair[0])][pair[1]], reverse=down)
-    return [(reading, [pod]) for reading, pod in pairs[start : start + size]]
+    # A page needs the first rows of each source only, so that nothing is sorted over all of them.
+    merged = merge(*runs, key=itemgetter(0), reverse=down) if key in SORTS else chain.from_iterable(runs)
+    return [(reading, [pod]) for _, reading, pod in islice(merged, start, start + size)]
+
+
+def _run(reading: Reading, pods: Indices, sort: str) -> Iterator[tuple[Any, Reading, int]]:
+    """The pods of one source in order, each with its value."""
+    value = _value(reading, sort.removeprefix("-"))
+    for pod in _sorted(reading, pods, sort):
+        yield value(int(pod)), reading, int(pod)
 
 
 def _sorted(reading: Reading, pods: Indices, sort: str) -> Any:
     key, down = sort.removeprefix("-"), sort.startswith("-")
     if key not in SORTS:
         return pods
-    values = _keys(reading, key)
-    return sorted(pods.tolist(), key=values.__getitem__, reverse=down)
+    if key == "namespace" and len(reading.snapshot.clusters) == 1:
+        return pods[::-1] if down else pods  # the order of rows within a cluster
+    return sorted(pods.tolist(), key=_value(reading, key), reverse=down)
 
 
-def _keys(reading: Reading, key: str) -> list[Any]:
+def _value(reading: Reading, key: str) -> Callable[[int], Any]:
+    """What a pod is sorted by; 0 for all where ``key`` is none of SORTS."""
     snapshot = reading.snapshot
     columns: dict[str, Any] = {
         "gpus": snapshot.pod_gpus * snapshot.pod_gpu_milli.astype(np.int64),
@@ -187,16 +198,16 @@ def _keys(reading: Reading, key: str) -> list[Any]:
         "memory": snapshot.pod_memory_mib,
     }
     if key in columns:
-        return list(columns[key].tolist())
-    if key == "name":
-        return list(snapshot.pod_name)
-    if key == "node":
-        return [_node(snapshot, pod) or "" for pod in range(len(snapshot.pod_name))]
-    if key == "tenant":
-        return [snapshot.tenants[t] if t != UNKNOWN else "" for t in snapshot.pod_tenant]
-    if key == "cluster":
-        return [(reading.source, snapshot.clusters[c].name) for c in snapshot.pod_cluster]
-    return [(snapshot.namespaces[s], name) for s, name in zip(snapshot.pod_namespace, snapshot.pod_name, strict=True)]
+        return list(columns[key].tolist()).__getitem__
+    names, spaces, space = snapshot.pod_name, snapshot.namespaces, snapshot.pod_namespace
+    values: dict[str, Callable[[int], Any]] = {
+        "name": names.__getitem__,
+        "namespace": lambda pod: (spaces[space[pod]], names[pod]),
+        "node": lambda pod: _node(snapshot, pod) or "",
+        "tenant": lambda pod: snapshot.tenants[t] if (t := snapshot.pod_tenant[pod]) != UNKNOWN else "",
+        "cluster": lambda pod: (reading.source, snapshot.clusters[snapshot.pod_cluster[pod]].name),
+    }
+    return values.get(key, lambda pod: 0)
 
 
 def _node(snapshot: Snapshot, pod: int) -> str | None:

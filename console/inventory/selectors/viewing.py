@@ -90,14 +90,11 @@ def readings(filters: Filters | None = None, revision: int | None = None) -> lis
         found = [row for row in found if row.source.name == filters.source]
     if filters is not None and filters.cluster:
         found = [row for row in found if filters.cluster in row.counts["clusters"]]
-    return [reading for row in found if (reading := _reading(row)) is not None]
+    kept = archive.load_all([row.digest for row in found])
+    return [_reading(row, kept[row.digest]) for row in found if row.digest in kept]
 
 
-def _reading(row: Observation) -> Reading | None:
-    try:
-        snapshot = archive.load(row.digest)
-    except archive.GoneError:
-        return None
+def _reading(row: Observation, snapshot: Snapshot) -> Reading:
     order = layout_order(snapshot)
     columns = np.empty((len(STORED), len(order)), dtype=np.uint8)
     columns[:, order] = unpack_columns(bytes(row.columns or b""), len(STORED))
@@ -105,7 +102,7 @@ def _reading(row: Observation) -> Reading | None:
     return Reading(source.name, source.period_s, source.acts, row, snapshot, columns)
 
 
-_orders: "archive.Recent[NDArray[np.intp]]" = archive.Recent()
+_orders: "archive.Recent[NDArray[np.intp]]" = archive.Recent(len)
 
 
 def layout_order(snapshot: Snapshot) -> NDArray[np.intp]:
