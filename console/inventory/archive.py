@@ -41,12 +41,12 @@ class GoneError(LookupError):
 class Recent[Value]:
     """The values that were used last, by digest, shared by the threads of a process.
 
-    As many as have ``KEPT_OBJECTS`` objects together, as ``size`` counts them, and ``KEPT_LEAST`` in any case.
+    As many as have ``most`` objects together, as ``size`` counts them, and ``KEPT_LEAST`` in any case.
     """
 
-    def __init__(self, size: Callable[[Value], int]) -> None:
+    def __init__(self, size: Callable[[Value], int], most: int = KEPT_OBJECTS) -> None:
         self._values: OrderedDict[str, Value] = OrderedDict()
-        self._size, self._objects = size, 0
+        self._size, self._most, self._objects = size, most, 0
         self._lock = RLock()
 
     def get(self, digest: str, make: Callable[[], Value]) -> Value:
@@ -68,7 +68,7 @@ class Recent[Value]:
             self._objects = 0
 
     def _drop(self) -> None:
-        while self._objects > KEPT_OBJECTS and len(self._values) > KEPT_LEAST:
+        while self._objects > self._most and len(self._values) > KEPT_LEAST:
             _, oldest = self._values.popitem(last=False)
             self._objects -= self._size(oldest)
 

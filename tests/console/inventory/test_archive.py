@@ -6,9 +6,8 @@ from console.inventory import archive
 
 
 @pytest.fixture
-def recent(monkeypatch: pytest.MonkeyPatch) -> "archive.Recent[list[int]]":
-    monkeypatch.setattr(archive, "KEPT_OBJECTS", 100)
-    return archive.Recent(len)
+def recent() -> "archive.Recent[list[int]]":
+    return archive.Recent(len, most=100)
 
 
 def _made(recent: "archive.Recent[list[int]]", size: int, *names: str) -> list[str]:

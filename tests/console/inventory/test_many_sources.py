@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from console.inventory import archive, selectors
-from console.inventory.selectors import Filters
+from console.inventory.selectors import Filters, measured
 from console.inventory.selectors.pods import SORTS
 from tests.builders.fleets import observed
 from tests.builders.people import operator
@@ -62,6 +62,7 @@ def _queries(path: str) -> int:
     client.force_login(operator())
     assert client.get(path).status_code == 200
     archive.forget()
+    measured._reports.forget()
     with CaptureQueriesContext(connection) as seen:
         client.get(path)
     return len(seen)
