@@ -1,6 +1,7 @@
 """What the templates of plans are given."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 from django.http import HttpRequest
@@ -11,6 +12,7 @@ from console.plans.choices import State, StepState
 from console.plans.filters import MoveFilter, PlanFilter
 from console.plans.lifecycle import COMPUTING
 from console.ui.figures import number, plural, signed, whole_gpus
+from console.ui.filters import Choice, Filter, one_of
 from console.ui.orders import order_of
 
 LISTED = 25
@@ -25,9 +27,10 @@ def list_page(request: HttpRequest, found: PlanFilter) -> dict[str, Any]:
         "filter": found,
         "page": page,
         "query": query.urlencode(),
-        "states": State.choices,
-        "chosen": request.GET.getlist("state"),
-        "words": request.GET.get("q", ""),
+        "filters": [
+            Filter("q", "Words or number", request.GET.get("q", ""), always=True),
+            Filter("state", "State", request.GET.get("state", ""), "All", _choices(State.choices), always=True),
+        ],
     }
 
 
@@ -43,6 +46,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "computing": plan.state in COMPUTING,
         "answered": bool(plan.digest),
         "waves": waves,
+        "move_filters": _move_filters(request, plan, waves),
         "not_run": any(wave.dropped for wave in waves),
         "stages": selectors.stages(plan, waves),
         "box": box,
@@ -53,7 +57,6 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "impact": plan.impact[:8],
         "impact_rest": _sum_of(plan.impact[8:]),
         "impact_all": _sum_of(plan.impact),
-        "tenants": [row["tenant"] or "unassigned" for row in plan.impact],
         "changes": plan.changes[:12],
         "hidden_changes": max(0, len(plan.changes) - 12),
         "fits": fits_rows(plan.headline),
@@ -63,6 +66,22 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         **tile_words(plan, selectors.doubled_gpu_seconds(request.user, plan_id)),
         **moves_table(request, plan),
     }
+
+
+def _move_filters(request: HttpRequest, plan: Any, waves: list[Any]) -> list[Filter]:
+    tenants = [row["tenant"] or "unassigned" for row in plan.impact]
+    of_wave = [Choice(str(wave.number), f"{wave.number}, {plural(wave.moves, 'move')}") for wave in waves]
+    asked = request.GET.get
+    return [
+        Filter("wave", "Wave", asked("wave", ""), f"All {len(waves)}", of_wave, always=True),
+        one_of("tenant", "Tenant", asked("tenant", ""), tenants, always=True),
+        Filter("state", "State", asked("state", ""), "All", _choices(StepState.choices), always=True),
+        Filter("pod", "Pod", asked("pod", ""), always=True),
+    ]
+
+
+def _choices(pairs: Iterable[tuple[Any, Any]]) -> list[Choice]:
+    return [Choice(str(value), str(label)) for value, label in pairs]
 
 
 def moves_table(request: HttpRequest, plan: Any) -> dict[str, Any]:
@@ -86,7 +105,6 @@ def moves_table(request: HttpRequest, plan: Any) -> dict[str, Any]:
         "query": query.urlencode(),
         "unsorted": unsorted.urlencode(),
         "stale_count": len(stale),
-        "step_states": StepState.choices,
     }
 
 

@@ -11,7 +11,7 @@ from console.inventory import since_words
 from console.inventory.addresses import node_address, pod_address, workload_address
 from console.inventory.choices import HealthCode
 from console.inventory.selectors.nodes import CAUSE_WORDS
-from console.ui.figures import number, signed, span
+from console.ui.figures import MILLI, number, signed, span, whole_gpus
 
 register = template.Library()
 
@@ -101,6 +101,19 @@ def health_words(code: str) -> str:
 @register.filter
 def cause_words(cause: str | None) -> str:
     return CAUSE_WORDS.get(cause or "", "–")
+
+
+@register.filter
+def asked_gpus(pod: Any) -> str:
+    """2 whole ones as 2, two halves as 2 × 0.5."""
+    return f"{pod.gpus} × {whole_gpus(pod.gpu_milli)}" if pod.gpus and pod.gpu_milli != MILLI else number(pod.gpus)
+
+
+@register.filter
+def state_words(pod: Any) -> str:
+    """Running, locked, asleep."""
+    marks = {"locked": pod.locked, "asleep": pod.standby, "ending": pod.terminating}
+    return ", ".join([pod.phase, *(word for word, so in marks.items() if so)])
 
 
 @register.filter
