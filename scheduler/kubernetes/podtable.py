@@ -106,21 +106,20 @@ class PodTable:
         if before == now:
             return
         if now is not None:
-            self._dirty |= self.watchlist.watch((namespace, now), "budget", self._pods_of(namespace))
+            self._dirty |= self.watchlist.watch((namespace, now), "budget")
         if before is not None:
             self._dirty |= self.watchlist.unwatch((namespace, before), "budget")
 
     def _watch(self, facts: PodFacts) -> None:
         for selector, role in _watched(facts):
-            watched = (facts.namespace, selector)
-            self._dirty |= self.watchlist.watch(watched, role, self._pods_of(facts.namespace))
+            self._dirty |= self.watchlist.watch((facts.namespace, selector), role)
 
     def _unwatch(self, facts: PodFacts) -> None:
         for selector, role in _watched(facts):
             self._dirty |= self.watchlist.unwatch((facts.namespace, selector), role) & self._facts.keys()
 
     def _pods_of(self, namespace: str) -> Iterable[tuple[Key, dict[str, str]]]:
-        return ((key, self._facts[key].labels) for key in self._in_namespace[namespace])
+        return ((key, self._facts[key].labels) for key in self._in_namespace.get(namespace, ()))
 
     def _forget(self, key: Key) -> None:
         self._records.pop(key, None)
@@ -143,7 +142,8 @@ class PodTable:
         if cluster != self._cluster or levels.words != self._levels.words:
             self._dirty.update(self._facts)
         self._cluster, self._levels = cluster, levels
-        for key in self._dirty:
+        self._dirty |= self.watchlist.settle(self._pods_of)
+        for key in sorted(self._dirty):  # so lie their facts after a list
             self._resolve(key)
         self._ordered.update(self._records, self._dirty | self._gone)
         self._dirty.clear()

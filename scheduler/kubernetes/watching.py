@@ -5,7 +5,7 @@ anti-affinity in larger places than a node.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from scheduler.kubernetes.selectors import Selector, anchor, matches
@@ -17,7 +17,11 @@ Labels = Mapping[str, str]
 
 
 class Watchlist:
-    """Selectors by namespace, found by a label that their pods must have."""
+    """Selectors by namespace, found by a label that their pods must have.
+
+    New selectors wait until ``settle``, where all of a namespace meet its pods in one go: a cluster that is read
+    for the first time has thousands of each.
+    """
 
     def __init__(self) -> None:
         self._roles: dict[Watched, Counter[Role]] = {}
@@ -25,13 +29,16 @@ class Watchlist:
         self._loose: dict[str, list[Selector]] = defaultdict(list)
         self._members: dict[Watched, set[Key]] = {}
         self._matched: dict[Key, tuple[Selector, ...]] = {}
+        self._unsettled: set[str] = set()  # namespaces
 
-    def watch(self, watched: Watched, role: Role, pods: Iterable[tuple[Key, Labels]]) -> set[Key]:
-        """Watch once more; returns the pods for which that is news.  ``pods`` = those of the namespace."""
+    def watch(self, watched: Watched, role: Role) -> set[Key]:
+        """Watch once more; returns the pods for which that is news, as far as they are known to match."""
         roles = self._roles.get(watched)
         if roles is None:
             roles = self._roles[watched] = Counter()
-            self._add(watched, pods)
+            self._list_of(watched).append(watched[1])
+            self._members[watched] = set()
+            self._unsettled.add(watched[0])
         roles[role] += 1
         return set(self._members[watched]) if roles[role] == 1 else set()
 
@@ -47,13 +54,11 @@ class Watchlist:
             self._remove(watched)
         return touched
 
-    def _add(self, watched: Watched, pods: Iterable[tuple[Key, Labels]]) -> None:
-        selector = watched[1]
-        self._list_of(watched).append(selector)
-        members = {key for key, labels in pods if matches(selector, labels)}
-        self._members[watched] = members
-        for key in members:
-            self._matched[key] = tuple(sorted({*self._matched.get(key, ()), selector}))
+    def settle(self, pods_of: Callable[[str], Iterable[tuple[Key, Labels]]]) -> set[Key]:
+        """Find the pods of new selectors; returns those for which that is news.  ``pods_of`` a namespace."""
+        news = {key for space in self._unsettled for key, labels in pods_of(space) if self.place(key, labels)}
+        self._unsettled.clear()
+        return news
 
     def _remove(self, watched: Watched) -> None:
         selector = watched[1]
@@ -71,12 +76,12 @@ class Watchlist:
         pair = anchor(selector)
         return self._loose[namespace] if pair is None else self._anchored[namespace][pair]
 
-    def place(self, key: Key, labels: Labels) -> None:
-        """A pod that is new or has other labels."""
+    def place(self, key: Key, labels: Labels) -> bool:
+        """A pod that is new or has other labels; whether it matches other selectors than before."""
         found = self._matching(key[0], labels)
         before = self._matched.get(key, ())
         if found == before:
-            return
+            return False
         for selector in before:
             self._members[key[0], selector].discard(key)
         for selector in found:
@@ -85,6 +90,7 @@ class Watchlist:
             self._matched[key] = found
         else:
             del self._matched[key]
+        return True
 
     def remove(self, key: Key) -> None:
         for selector in self._matched.pop(key, ()):
