@@ -82,11 +82,15 @@ _snapshots: Recent[Snapshot] = Recent(objects_of)
 _occupancies: Recent[Occupancy] = Recent(lambda occupied: len(occupied.state))
 
 
-def store(snapshot: Snapshot) -> str:
-    """Keeps ``snapshot``, once per digest, and returns the digest."""
+def store(snapshot: Snapshot, *, remember: bool = True) -> str:
+    """Keeps ``snapshot``, once per digest, and returns the digest.
+
+    ``remember`` False: this process will not ask for it again.
+    """
     if not Blob.objects.filter(pk=snapshot.digest).exists():
         Blob.objects.get_or_create(pk=snapshot.digest, defaults={"content": pack(snapshot)})
-    _snapshots.get(snapshot.digest, lambda: snapshot)
+    if remember:
+        _snapshots.get(snapshot.digest, lambda: snapshot)
     return snapshot.digest
 
 

@@ -141,7 +141,7 @@ def _read(source: Source, encode: Encode | None, wire: Connector | None, builder
     if last is not None and drawn and snapshot.digest == last.digest:
         return confirm(source, last, begun_at, version, keep_unheld(aside))
     encoded = encode(snapshot) if encode is not None else None
-    archive.store(snapshot)
+    archive.store(snapshot, remember=wire is None)  # a process that follows clusters draws no pages
     columns, gpu_states = (encoded.columns, encoded.gpu_states) if encoded is not None else (None, None)
     observation = record(source, snapshot, begun_at, version, columns, gpu_states, unheld=keep_unheld(aside))
     if encode is not None:

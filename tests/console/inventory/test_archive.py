@@ -3,6 +3,8 @@
 import pytest
 
 from console.inventory import archive
+from scheduler.cluster import codec
+from tests.builders.worlds import world
 
 
 @pytest.fixture
@@ -36,3 +38,14 @@ def test_two_stay_however_large_they_are(recent: "archive.Recent[list[int]]") ->
     assert _made(recent, 1000, "next", "now", "then") == ["next", "then"]
     recent.forget()
     assert _made(recent, 5, "a", "b", "c", "a") == ["a", "b", "c"]
+
+
+@pytest.mark.django_db
+def test_who_follows_clusters_keeps_no_snapshot_in_memory() -> None:
+    snapshot = codec.read(world().node("n1").json())
+    archive.forget()
+    archive.store(snapshot, remember=False)
+    assert archive.load(snapshot.digest) is not snapshot
+    archive.forget()
+    archive.store(snapshot)
+    assert archive.load(snapshot.digest) is snapshot
