@@ -13,7 +13,7 @@ from console.plans.filters import MoveFilter, PlanFilter
 from console.plans.lifecycle import COMPUTING
 from console.ui.figures import number, plural, signed, whole_gpus
 from console.ui.filters import Choice, Filter, one_of
-from console.ui.orders import order_of
+from console.ui.orders import order_of, order_words
 
 LISTED = 25
 
@@ -101,7 +101,7 @@ def moves_table(request: HttpRequest, plan: Any) -> dict[str, Any]:
         "lines": tables.move_lines(request.user, plan, page.object_list, grouped=order == "chain"),
         "order": order,
         "no_order": no_order,
-        "order_words": "by chain, in running order" if order == "chain" else f"by {order}",
+        "order_words": "by chain, in running order" if order == "chain" else order_words(order),
         "query": query.urlencode(),
         "unsorted": unsorted.urlencode(),
         "stale_count": len(stale),

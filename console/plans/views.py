@@ -15,7 +15,7 @@ from console.plans.filters import KeptFilter, MoveFilter, PlanFilter
 from console.plans.forms import CutForm, FreezeForm, ReasonForm
 from console.plans.pages import list_page, plan_page
 from console.rest.csv import csv_response, refused
-from console.ui.orders import no_order_words, order_of
+from console.ui.orders import no_order_words, order_of, order_words
 
 sees_plans = permission_required("plans.view_plan", raise_exception=True)
 PARTS = ("progress", "head", "stale", "tiles", "side", "moves")
@@ -127,7 +127,7 @@ def kept_list(request: HttpRequest, plan_id: int) -> HttpResponse:
         "reason": request.GET.get("reason", ""),
         "order": order,
         "no_order": no_order,
-        "order_words": "in the planner's order" if order == "position" else f"by {order}",
+        "order_words": "in the planner's order" if order == "position" else order_words(order),
     }
     return render(request, "plans/kept.html", context, status=200 if found.is_valid() else 400)
 

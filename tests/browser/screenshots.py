@@ -1,7 +1,8 @@
 """Pictures of the pages for docs/images: ``python -m tests.browser.screenshots FOLDER`` (make screenshots).
 
 Starts a console of its own, lets one plan wait for its approver and another go stale, and takes every page in both
-widths and both themes.  Pictures are cut to 256 colours, chosen so that small marks keep theirs.
+widths and both themes, each as it settles; whoever looks signs in once.  Pictures are cut to 256 colours, chosen so
+that small marks keep theirs.
 """
 
 import io
@@ -12,20 +13,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.chromium import launch
 from tests.browser.stack import Stack, running
-from tests.browser.steps import WAIT_MS, add_cluster, ask, proposed, this_moment
+from tests.browser.steps import FINAL_MS, WAIT_MS, add_cluster, ask, proposed, this_moment
 from tests.kubernetes import worlds
 from tests.kubernetes.player.cluster import Cluster
 from tests.kubernetes.player.on_port import PlayerOnPort, kubeconfig
+from tests.telemetry.player import playing
 
 NODES = int(os.environ.get("SLACKLINE_SCREENSHOT_NODES", "2000"))
 WIDTHS = {1440: 1000, 390: 844}
 THEMES = ("light", "dark")
 COLOURS = 256
-SETTLE_MS = 1500  # charts ease in, live parts are fetched once more
+SETTLE_MS = 700  # live parts are fetched once more
+LOOK_AGAIN_MS = 1500
+IDLE_NODES = range(40, 48)  # of the cluster: each held whole by one pod
 
 
 @dataclass(frozen=True)
@@ -45,21 +49,23 @@ def main(folder: Path) -> None:
         tempfile.TemporaryDirectory() as data,
         running(Path(data), NODES) as stack,
         PlayerOnPort({"east-1": _cluster()}) as player,
+        playing(_samples()) as prometheus,
         sync_playwright() as playwright,
     ):
         browser = launch(playwright)
         shots = _prepare(stack, browser)
-        shots += _with_cluster(stack, browser, player.url("east-1"))
+        shots += _with_cluster(stack, browser, player.url("east-1"), prometheus.url)
+        people = {who: _signed_in(browser, stack, who) for who in {shot.who for shot in shots}}
         for width in WIDTHS:
             for theme in THEMES:
                 for shot in shots:
-                    _take(browser, stack, shot, width, theme, folder)
+                    _take(people[shot.who], shot, width, theme, folder)
         browser.close()
 
 
 def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
     stack.manage("load_world", "--name", "hall-2", "--world", "uniform8", "--nodes", "400", "--seed", "5", "--quiet")
-    page = _page(browser, stack, 1440, "light", "operator")
+    page = _signed_in(browser, stack, "operator").new_page()
     stale = ask(page, "hall-2")
     proposed(page)
     pod = page.locator("#moves tbody tr:not(.sl-group) td:nth-child(4)").first.inner_text().strip()
@@ -68,7 +74,7 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
     proposed(page)
     page.goto(stale)
     while page.locator(".sl-banner--bad").count() == 0:  # found by the sweep, some seconds later
-        page.wait_for_timeout(SETTLE_MS)
+        page.wait_for_timeout(LOOK_AGAIN_MS)
         page.reload()
     page.goto(f"{stack.url}/fleet/nodes/?source=hall-2&sort=-pods")
     node = str(page.locator("tbody a").first.get_attribute("href"))
@@ -85,6 +91,7 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
         Shot("node", "operator", node),
         Shot("since", "operator", since, "#since-map[data-ready=true]", "#since-causes"),
         Shot("workload", "operator", workload),
+        Shot("nodes", "operator", "/fleet/nodes/?sort=-stranded"),
         Shot("audit", "operator", "/audit/"),
         Shot("login", "", "/login/"),
     ]
@@ -92,7 +99,21 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
 
 def _cluster() -> Cluster:
     """A cluster with what makes its page worth a look: a right that is missing, and things that cannot be held."""
-    found = worlds.cluster(nodes=48, pods=300)
+    found = worlds.cluster(nodes=48, pods=0)
+    for at in range(240):
+        found.store.put(worlds.PODS, worlds.pod(f"p{at}", on=f"n{at % 40}"))
+    for at in IDLE_NODES:
+        namespace, name = ("vision", "train") if at % 2 else ("speech", "notebook")
+        pod = worlds.pod(f"{name}-{at}", on=f"n{at}", gpus=8, namespace=namespace)
+        owner = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "name": f"{name}-{at % 3}",
+            "uid": f"job-{at}",
+            "controller": True,
+        }
+        pod["metadata"]["ownerReferences"] = [owner]
+        found.store.put(worlds.PODS, pod)
     for at in range(9):
         pod = worlds.pod(f"web-{at}", on=f"n{at}", gpus=0)
         spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
@@ -107,11 +128,32 @@ def _cluster() -> Cluster:
     return found
 
 
-def _with_cluster(stack: Stack, browser: Browser, server: str) -> list[Shot]:
-    page = _page(browser, stack, 1440, "light", "operator")
+def _samples() -> str:
+    """What an exporter tells of the nodes that are held whole: half of their devices are at rest."""
+    device = 'gpu="{gpu}",UUID="GPU-{node}-{gpu}",hostname="n{node}"'
+    lines = []
+    for node in IDLE_NODES:
+        for gpu in range(8):
+            labels = device.format(gpu=gpu, node=node)
+            lines += [f"DCGM_FI_PROF_SM_ACTIVE{{{labels}}} {0.01 if (gpu + node) % 2 else 0.83}"]
+            lines += [f"DCGM_FI_DEV_POWER_USAGE{{{labels}}} {90 + 40 * gpu}"]
+    return "\n".join(lines)
+
+
+def _with_cluster(stack: Stack, browser: Browser, server: str, prometheus: str) -> list[Shot]:
+    page = _signed_in(browser, stack, "operator").new_page()
     address = add_cluster(page, "east-1", kubeconfig(server, "a token of the player").decode())
+    page.goto(f"{address}telemetry")
+    page.fill("[name=url]", prometheus)
+    page.click("button:has-text('Add telemetry')")
+    page.goto("/fleet/idle/")
+    expect(page.locator("#rows tbody")).to_contain_text("50.0 %", timeout=FINAL_MS)  # comes with the first sums
     page.context.close()
-    return [Shot("cluster", "operator", address, "#not-held tbody"), Shot("add-cluster", "operator", "/sources/add")]
+    return [
+        Shot("cluster", "operator", address, "#not-held tbody"),
+        Shot("add-cluster", "operator", "/sources/add"),
+        Shot("idle", "operator", "/fleet/idle/", "#rows tbody", "#rows tbody"),
+    ]
 
 
 def _changed(stack: Stack, page: Page) -> str:
@@ -123,26 +165,30 @@ def _changed(stack: Stack, page: Page) -> str:
     return address
 
 
-def _page(browser: Browser, stack: Stack, width: int, theme: str, who: str) -> Page:
-    size = {"width": width, "height": WIDTHS[width]}
-    scheme = "dark" if theme == "dark" else "light"
-    page = browser.new_context(base_url=stack.url, viewport=size, color_scheme=scheme).new_page()
+def _signed_in(browser: Browser, stack: Stack, who: str) -> BrowserContext:
+    """``who`` "" is nobody."""
+    size = {"width": max(WIDTHS), "height": WIDTHS[max(WIDTHS)]}
+    context = browser.new_context(base_url=stack.url, viewport=size, color_scheme="light")
     if who:
+        page = context.new_page()
         page.goto("/login/")
         page.fill("#id_username", who)
         page.fill("#id_password", who)
         page.click("button:has-text('Sign in')")
         page.wait_for_url(lambda url: "/login" not in url)
-    return page
+        page.close()
+    return context
 
 
-def _take(browser: Browser, stack: Stack, shot: Shot, width: int, theme: str, folder: Path) -> None:
-    page = _page(browser, stack, width, theme, shot.who)
+def _take(person: BrowserContext, shot: Shot, width: int, theme: str, folder: Path) -> None:
+    page = person.new_page()
+    page.set_viewport_size({"width": width, "height": WIDTHS[width]})
+    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
     page.goto(shot.path)
     page.wait_for_selector(shot.ready if width == max(WIDTHS) else shot.narrow, timeout=WAIT_MS)
     page.wait_for_timeout(SETTLE_MS)
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    page.context.close()
+    page.close()
     file = folder / f"{shot.name}-{width}-{theme}.png"
     # The usual median cut gives all colours to large areas: a red mark turns brown.
     few = picture.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)

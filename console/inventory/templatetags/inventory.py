@@ -12,6 +12,7 @@ from console.inventory.addresses import node_address, pod_address, workload_addr
 from console.inventory.choices import HealthCode
 from console.inventory.selectors.nodes import CAUSE_WORDS
 from console.ui.figures import MILLI, number, signed, span, whole_gpus
+from console.ui.orders import order_words
 
 register = template.Library()
 
@@ -20,11 +21,12 @@ register = template.Library()
 def listing(context: Context, content: str, title: str, csv: str, *, sub: str = "") -> SafeString:
     """The table of a page around its rows; head, order, foot and what stands there without rows are the context's."""
     page, sort = context["page"], context["view"].sort
-    words = f"{span(page.start + 1, page.end, page.total)}, by {sort}"
+    order = order_words(sort)
+    words = f"{span(page.start + 1, page.end, page.total)}, {order}"
     if page.revision:
         words += f", as of revision {number(page.revision)}"
     around: dict[Any, Any] = context.flatten()
-    own = {"content": content, "title": title, "csv": csv, "sub": sub, "words": words, "order_words": f"by {sort}"}
+    own = {"content": content, "title": title, "csv": csv, "sub": sub, "words": words, "order_words": order}
     return render_to_string("inventory/listing.html", {**around, **own})
 
 
