@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from scheduler.cluster.errors import InputError
-from scheduler.cluster.rows import Columns, Rows, as_given, canonical, frozen, in_order, refused
+from scheduler.cluster.rows import Columns, Rows, as_given, canonical, frozen, refused
 from scheduler.cluster.snapshot import Ints, Longs
 
 
@@ -53,10 +53,8 @@ class Recall[T: msgspec.Struct]:
         """Raises ``InputError`` for values that are not allowed and for an identity that stands twice."""
         row = self._last_rows(records)
         new = np.flatnonzero(row < 0)
-        fresh = in_order(as_given(self._kind, self._struct, [records[i] for i in new.tolist()], new), *self._groups)
-        table = Table(self._kind, fresh.source, self._convert(fresh))
-        if len(new) < len(records):
-            table = self._joined(row, table)
+        fresh = as_given(self._kind, self._struct, [records[i] for i in new.tolist()], new)
+        table = self._joined(row, new, self._convert(fresh))
         for column in table.columns.values():
             frozen(column)
         self._records = [records[i] for i in table.source.tolist()]
@@ -72,14 +70,15 @@ class Recall[T: msgspec.Struct]:
         found = by_address[np.minimum(np.searchsorted(last, here, sorter=by_address), len(last) - 1)]
         return np.where(last[found] == here, found, -1)
 
-    def _joined(self, row: Longs, fresh: Table) -> Table:
+    def _joined(self, row: Longs, new: Longs, fresh: Columns) -> Table:
         """The rows of the last table that are still there, and the fresh ones between them."""
         kept = np.flatnonzero(row >= 0)
         kept = kept[np.argsort(row[kept], kind="stable")]
-        source = np.concatenate([kept, fresh.source]).astype(np.int32)  # two sorted runs, which are soon sorted
+        source = np.concatenate([kept, new]).astype(np.int32)  # what is sorted leads, and is soon sorted again
         at = row.copy()
-        at[fresh.source] = len(self._records) + np.arange(len(fresh.source))
-        both = {name: np.concatenate([self._columns[name], column]) for name, column in fresh.columns.items()}
+        at[new] = len(self._records) + np.arange(len(new))
+        last = self._columns or fresh
+        both = {name: np.concatenate([last[name][: len(self._records)], column]) for name, column in fresh.items()}
         names, *groups = (both[name][at[source]].tolist() for name in ("name", *self._groups))
         source = source[canonical(self._kind, source, names, groups)]
         return Table(self._kind, source, {name: column[at[source]] for name, column in both.items()})

@@ -35,7 +35,7 @@ def test_only_new_objects_are_read() -> None:
     reads, (a, b, c) = Reads(), (pod("a"), pod("b"), pod("c"))
     reads.recall.table([c, a])
     table = reads.recall.table([c, b, a])
-    assert reads.names == ["a", "c", "b"]
+    assert reads.names == ["c", "a", "b"]
     assert (table.texts("name"), table.source.tolist()) == (("a", "b", "c"), [2, 1, 0])
 
 
