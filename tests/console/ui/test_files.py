@@ -1,6 +1,7 @@
 """Only listed front-end files are served, and pages allow nothing from elsewhere."""
 
 import re
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,20 @@ def test_no_comment_hides_an_import() -> None:
         if re.search(r"\b(import|export)[\s{]", line) and not line.startswith(("import ", "export "))
     ]
     assert wrong == []
+
+
+class _Words(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.found += re.findall(r"(?:hx|data|aria)-[a-z-]+=\"", data)
+
+
+@pytest.mark.parametrize("path", sorted((settings.ROOT / "templates").rglob("*.html")), ids=lambda path: path.name)
+def test_no_template_includes_elements_inside_of_a_tag(path: Path) -> None:
+    """The rest of the tag's attributes would show as text."""
+    words = _Words()
+    words.feed(re.sub(r"{%-? *include [^%]*%}", "<i></i>", path.read_text()))
+    assert words.found == []
