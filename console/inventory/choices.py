@@ -74,6 +74,10 @@ UNHELD = {
     "topology_wish": "Wishes for a level that is not read",
     "topology": "Nodes that stand in two places at once",
     "toleration": "Tolerations with an unknown operator",
+    "resource": "Resources that are not counted: network devices, huge pages, local disk, unknown accelerators",
+    "disruption": "Pods that are about to be ended",
+    "nomination": "Pods for which others are being ended",
+    "local_data": "Files on the node that do not move along",
     "value": "Marks of ours that cannot be understood",
     "unreadable": "Objects that cannot be read at all",
 }

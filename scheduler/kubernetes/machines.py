@@ -12,6 +12,7 @@ from scheduler.kubernetes.resolving import terms_label
 from scheduler.kubernetes.selectors import HOSTNAME, Terms, hosts, node_matches, noisy
 from scheduler.kubernetes.slices import Place, SliceDevice, SliceFacts, newest, whole_devices
 from scheduler.kubernetes.topology import Levels, Path, domain_records, name_domains
+from scheduler.kubernetes.uncounted import OFFERED
 from scheduler.kubernetes.wire import Key
 
 
@@ -152,6 +153,8 @@ class Machines:
         labels = {key: value for key, value in facts.labels.items() if not noisy(key)}
         for offer in hardware.offers:
             labels[offer_label(offer.resource, self._options)] = offer.word
+        for resource in facts.by_name:
+            labels[offer_label(resource, self._options)] = OFFERED
         for wanted in self._matching.get(name, ()):
             labels[terms_label(wanted, self._options)] = "true"
         return NodeRecord(

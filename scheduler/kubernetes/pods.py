@@ -19,6 +19,7 @@ from scheduler.kubernetes.owners import Owner, read_owner
 from scheduler.kubernetes.quantities import MIB, NANO
 from scheduler.kubernetes.requests import effective
 from scheduler.kubernetes.seen import SeenPod, template_key, typed
+from scheduler.kubernetes.uncounted import asked_slices, asked_uncounted, pins
 from scheduler.kubernetes.unheld import Note
 
 MICRO = NANO // 1000
@@ -58,6 +59,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
     cpu_milli: int
     memory_mib: int
     resources: tuple[tuple[str, int], ...]
+    by_name: tuple[str, ...]  # resources that only nodes with a label offer
     constraints: Constraints
     notes: tuple[Note, ...]
 
@@ -214,13 +216,16 @@ def _shape(pod: SeenPod, options: Options, pool: Pool) -> Shape:
 
 def _template(pod: Pod, vendors: Mapping[str, str]) -> Template:
     amounts = effective(pod)
+    asked = [name for name, value in amounts.items() if value]
+    uncounted = asked_uncounted(asked, vendors)
     constraints, notes = read_constraints(pod)
     return Template(
         cpu_milli=_within(-(-amounts.get("cpu", 0) // MICRO), "cpu"),
         memory_mib=_within(-(-amounts.get("memory", 0) // (NANO * MIB)), "memory"),
         resources=_accelerators(amounts, vendors),
+        by_name=(*uncounted, *asked_slices(asked)),
         constraints=constraints,
-        notes=notes,
+        notes=(*notes, *pins(uncounted)),
     )
 
 

@@ -8,7 +8,7 @@ from scheduler.cluster.records import GangRecord, MoveMode, PodRecord, Tier, Tol
 from scheduler.kubernetes.budgets import label_of, term_of
 from scheduler.kubernetes.builtin import PersistentVolume, PersistentVolumeClaim
 from scheduler.kubernetes.constraints import Constraints
-from scheduler.kubernetes.devices import Claims, Holding, Machine, hold
+from scheduler.kubernetes.devices import Claims, Holding, Machine, hold, offer_label
 from scheduler.kubernetes.gangs import ALONE, gang_of, wish_record
 from scheduler.kubernetes.marks import NONE as NO_MARKS
 from scheduler.kubernetes.marks import Marks
@@ -19,6 +19,7 @@ from scheduler.kubernetes.pods import PodFacts, Shape
 from scheduler.kubernetes.selectors import Terms, digest, hosts, single, terms
 from scheduler.kubernetes.tenancy import tenant_of
 from scheduler.kubernetes.topology import Levels
+from scheduler.kubernetes.uncounted import DISK, OFFERED
 from scheduler.kubernetes.unheld import Note
 from scheduler.kubernetes.watching import Watchlist
 
@@ -71,6 +72,7 @@ class Prepared:
     host_ports: list[int]
     models: str | list[str] | None
     tier: Tier
+    pinned: bool
 
 
 def prepare(shape: Shape, agent: bool, options: Options) -> Prepared:
@@ -79,6 +81,7 @@ def prepare(shape: Shape, agent: bool, options: Options) -> Prepared:
     selector = dict(found.pairs)
     if found.node_terms is not None:
         selector[terms_label(found.node_terms, options)] = "true"
+    selector |= {offer_label(name, options): OFFERED for name in shape.template.by_name if name != DISK}
     models = list(found.models)
     return Prepared(
         selector={} if agent else selector,
@@ -88,6 +91,7 @@ def prepare(shape: Shape, agent: bool, options: Options) -> Prepared:
         host_ports=list(found.host_ports),
         models=None if not models else models[0] if len(models) == 1 else models,
         tier=_tier(shape, options),
+        pinned=found.pinned or any(note.done == "pinned" for note in (*shape.template.notes, *shape.notes)),
     )
 
 
@@ -107,7 +111,7 @@ def _tier(shape: Shape, options: Options) -> Tier:
 def resolve(pod: PodFacts, around: Around, ready: Prepared) -> Resolved:
     """Make the record of a pod."""
     shape, agent = pod.shape, pod.owner.agent
-    draft = _Draft(list(() if agent else (*shape.template.notes, *shape.notes)), shape.constraints.pinned)
+    draft = _Draft(list(() if agent else (*shape.template.notes, *shape.notes)), ready.pinned)
     held = hold(pod, around.machine, around.claims, around.options)
     draft.notes += held.notes
     draft.pinned |= held.pinned
