@@ -46,6 +46,9 @@ def read_budget(
     if allowed is None:
         notes = (Note("budget", "unread", "$.status", "the disruption controller has not counted: none may be away"),)
         allowed = 0
+    if policy := budget.spec.unhealthy_pod_eviction_policy:
+        detail = f"{policy}: pods that are not ready move by the rule of all others"
+        notes = (*notes, Note("budget", "ignored", "$.spec.unhealthyPodEvictionPolicy", detail))
     by_most = budget.spec.max_unavailable is not None
     record = PdbRecord(
         namespace=budget.metadata.namespace,

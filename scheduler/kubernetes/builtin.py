@@ -219,6 +219,7 @@ class BudgetSpec(Wire, frozen=True, kw_only=True):
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
     selector: LabelSelector | None = None
+    unhealthy_pod_eviction_policy: str = ""
 
 
 class BudgetStatus(Wire, frozen=True, kw_only=True):

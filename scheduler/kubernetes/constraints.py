@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from scheduler.cluster.records import TolerationRecord
-from scheduler.kubernetes.accelerators import MODEL_LABELS, product
+from scheduler.kubernetes.accelerators import MODEL_LABELS, VENDORS, model_of
 from scheduler.kubernetes.builtin import Affinity, Container, Pod, PodAffinityTerm, PodSpec, SpreadConstraint
 from scheduler.kubernetes.selectors import (
     HOSTNAME,
@@ -106,11 +106,18 @@ def _models(pairs: dict[str, str], node_terms: Terms | None) -> tuple[str, ...]:
     """Accepted GPU models, where the pod names them; the selector itself binds all the same."""
     for label in MODEL_LABELS:
         if label in pairs:
-            return (product(pairs[label]).model,)
+            return (model_by_label(label, pairs[label]),)
         for key, operator, values in node_terms[0][0] if node_terms is not None and len(node_terms) == 1 else ():
             if key == label and operator == "In":
-                return tuple(sorted({product(value).model for value in values}))
+                return tuple(sorted({model_by_label(label, value) for value in values}))
     return ()
+
+
+def model_by_label(label: str, value: str) -> str:
+    """The model that a selector means by one of ``MODEL_LABELS``: called as nodes with that label are."""
+    vendor = next(vendor for vendor in VENDORS if label in vendor.models)
+    found = model_of(vendor, {label: value})
+    return found.model if found is not None else value
 
 
 def _on_pods(pod: Pod, notes: list[Note]) -> tuple[Selector | None, list[Selector], list[Selector], bool]:

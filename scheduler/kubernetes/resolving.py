@@ -231,6 +231,10 @@ def _labels(pod: PodFacts, draft: _Draft, around: Around) -> dict[str, str]:
             draft.pinned = True
             detail = "other pods keep away from it in larger places than a node"
             draft.notes.append(Note("topology_anti_affinity", "pinned", "$.metadata.labels", detail))
+    if sum(roles["budget"] for _, roles in found) > 1:
+        draft.pinned = True
+        detail = "several budgets cover it: the eviction API refuses to evict such a pod"
+        draft.notes.append(Note("budget", "pinned", "$.metadata.labels", detail))
     return pod.labels | derived if derived else pod.labels
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from scheduler.cluster.records import QuotaRecord, TenantRecord
 from scheduler.cluster.rows import MAX_COUNT
 from scheduler.kubernetes import custom
-from scheduler.kubernetes.accelerators import MODEL_LABELS, accelerator, product
+from scheduler.kubernetes.accelerators import MODEL_LABELS, accelerator
 from scheduler.kubernetes.builtin import ResourceQuota
+from scheduler.kubernetes.constraints import model_by_label
 from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.owners import Look
 from scheduler.kubernetes.pods import PodFacts
@@ -97,7 +98,9 @@ def _not(kind: str, name: str, field: str, detail: str, namespace: str = "") -> 
 def _model(flavor: custom.ResourceFlavor) -> str:
     """The GPU model of a flavor's nodes, else the flavor's own name."""
     labels = flavor.spec.node_labels
-    return next((product(labels[label]).model for label in MODEL_LABELS if label in labels), flavor.metadata.name)
+    return next(
+        (model_by_label(label, labels[label]) for label in MODEL_LABELS if label in labels), flavor.metadata.name
+    )
 
 
 def _cluster_queues(quotas: Quotas, models: Mapping[str, str], unheld: list[Unheld]) -> list[TenantRecord]:

@@ -40,14 +40,15 @@ class Watchlist:
             self._members[watched] = set()
             self._unsettled.add(watched[0])
         roles[role] += 1
-        return set(self._members[watched]) if roles[role] == 1 else set()
+        return set(self._members[watched]) if roles[role] == 1 or role == "budget" else set()
 
     def unwatch(self, watched: Watched, role: Role) -> set[Key]:
         """Watch once less; returns the pods for which that is news."""
         roles = self._roles[watched]
         roles[role] -= 1
         if roles[role]:
-            return set()
+            # One budget less may leave a pod with one, which may then move
+            return set(self._members[watched]) if role == "budget" else set()
         del roles[role]
         touched = set(self._members[watched])
         if not roles:

@@ -8,7 +8,19 @@ from hypothesis import strategies as st
 
 from scheduler.cluster.budgets import covered, left
 from scheduler.cluster.build import build
-from tests.scheduler.kubernetes.things import Row, document, node, pod, said, thing
+from scheduler.kubernetes.reader import Reader
+from tests.scheduler.kubernetes.things import (
+    NOW_S,
+    TAKEN_AT,
+    Row,
+    decoded,
+    document,
+    fresh,
+    node,
+    pod,
+    said,
+    thing,
+)
 
 KIND = "poddisruptionbudgets.policy"
 LEAVING = {"deletionTimestamp": "2026-11-29T12:01:00Z", "deletionGracePeriodSeconds": 60}
@@ -122,3 +134,35 @@ def test_what_was_counted_is_what_may_leave(states: list[str], allowed: int, wor
     standing = sum(state in ("ready", "unready") for state in states)
     found = may_leave(*pods, budget(APP, allowed=min(allowed, standing), **{word: 1}))
     assert found == [min(allowed, standing)]
+
+
+def moves(reader: Reader) -> dict[str, str | None]:
+    return {p.name: p.move for p in reader.document("c", TAKEN_AT, NOW_S).document.pods}
+
+
+@pytest.mark.parametrize("other", [APP, {"matchLabels": {"tier": "t"}}, {}], ids=["equal", "other", "everybody"])
+def test_pod_of_two_budgets_stays_because_nobody_can_evict_it(other: Row) -> None:
+    rows = node("n1"), web("a"), budget(APP, maxUnavailable=1), budget(other, "b2", maxUnavailable=1)
+    assert [p.move for p in document(*rows).pods] == ["never"]
+    assert said(*rows) == [("budget", "pinned", "a")]
+
+
+def test_pods_follow_budgets_that_come_and_go() -> None:
+    second = budget(APP, "b2", maxUnavailable=1)
+    reader = fresh(node("n1"), web("a"), pod("z"), budget(APP, maxUnavailable=1))
+    assert moves(reader) == {"a": "copy", "z": "copy"}
+    reader.put(*decoded(second))
+    assert moves(reader) == {"a": "never", "z": "copy"}
+    reader.drop(KIND, ("ml", "b2"))
+    assert moves(reader) == {"a": "copy", "z": "copy"}
+
+
+def test_budgets_of_two_namespaces_are_no_two_budgets_of_a_pod() -> None:
+    elsewhere = thing(KIND, "b", "web", {"selector": APP, "maxUnavailable": 1})
+    assert said(node("n1"), web("a"), budget(APP, maxUnavailable=1), elsewhere) == []
+
+
+@pytest.mark.parametrize("policy", ["AlwaysAllow", "IfHealthyBudget"])
+def test_rule_for_pods_that_are_not_ready_is_said(policy: str) -> None:
+    rows = node("n1"), web("a"), budget(APP, maxUnavailable=1, unhealthyPodEvictionPolicy=policy)
+    assert said(*rows) == [("budget", "ignored", "b")]
