@@ -158,23 +158,51 @@ def memory_of(vendor: Vendor, labels: Mapping[str, str]) -> int | None:
     return int(digits) * (GIB if text.endswith("G") else 1)
 
 
-_SLICE = re.compile(r"(?:[0-9]+c\.)?([0-9]+)g\.([0-9]+)gb(?:[.+].*)?")
+_SLICE = re.compile(r"(?:[0-9]+c\.)?([0-9]+)g\.([0-9]+)gb(?:[+.].*)?")
 _GIGABYTES = re.compile(r"([0-9]+)GB")
+# GiB of models whose label names no size, or (GH200) that of another memory.  Source: NVIDIA MIG User Guide
+_SIZES = tuple(
+    (re.compile(pattern), size)
+    for pattern, size in (
+        (r"GH200-144", 144),
+        (r"GH200", 96),
+        (r"H200", 141),
+        (r"H100-NVL", 94),
+        (r"H[18]00(-PCIe)?$", 80),
+        (r"H20$", 96),
+        (r"GB200", 186),
+        (r"B200", 180),
+        (r"G?B300", 275),
+        (r"A30$", 24),
+        (r"RTX-PRO-6000", 96),
+    )
+)
+_QUARTERED = re.compile(r"A30|RTX-PRO-6000")
+_EIGHTHS = {2: 2, 3: 4, 4: 4, 7: 8}  # memory slices by compute slices; a single one may have one or two
 _PARTS = {"dpx": 2, "tpx": 3, "qpx": 4, "cpx": 8}
 _CORES = {"Ascend310P": 8, "Ascend910": 32}
 
 
-def weight(profile: str, model: str) -> tuple[int, int] | None:
+def gigabytes_of(model: str) -> int:
+    """GiB of a whole device, 0 where its name does not tell."""
+    known = next((size for pattern, size in _SIZES if pattern.search(model)), 0)
+    named = _GIGABYTES.search(model)
+    return known or (int(named[1]) if named else 0)
+
+
+def weight(profile: str, model: str, memory_mib: int | None = None) -> tuple[int, int] | None:
     """Compute and memory slices that a profile takes of a device of (7, 8), or of (n, n) where parts are equal.
 
-    MIG: seven compute and eight memory slices, four of each on an A30.  None for profiles that say nothing of it.
+    MIG: seven compute and eight memory slices, four of each on some.  ``memory_mib`` of a whole device goes before what
+    its name tells.  None for profiles that say nothing of it, and for one compute slice of a device of unknown size.
     """
     if found := _SLICE.fullmatch(profile):
-        size = _GIGABYTES.search(model)
-        whole = int(size[1]) if size else 0
-        # Profiles are named by rounded sizes: 3g.71gb of 141 GB is four eighths
-        parts = round(int(found[2]) * device(profile, model)[1] / whole) if whole else int(found[1])
-        return int(found[1]), max(parts, 1)
+        compute, whole = int(found[1]), memory_mib / GIB if memory_mib else gigabytes_of(model)
+        eighths = device(profile, model)[1]
+        if whole:  # profiles are named by rounded sizes: 3g.71gb of 141 GB is four eighths
+            return compute, max(round(int(found[2]) * eighths / whole), 1)
+        known = _EIGHTHS.get(compute)
+        return None if known is None else (compute, known)
     if profile[:3] in _PARTS:
         return 1, 1
     if found := re.match(r"(Ascend\d+P?)-([0-9]+)c", profile):
@@ -194,12 +222,19 @@ def device(profile: str, model: str) -> tuple[int, int]:
         return cores, cores
     if re.match(r"[0-9]+m\.", profile):
         return 4, 4
-    return (4, 4) if "A30" in model else (7, 8)
+    return (4, 4) if _QUARTERED.search(model) else (7, 8)
 
 
-def per_device(profile: str, model: str) -> int | None:
+def per_device(profile: str, model: str, memory_mib: int | None = None) -> int | None:
     """How many slices of one profile a device holds at most."""
-    taken = weight(profile, model)
+    taken = weight(profile, model, memory_mib)
     if taken is None or not all(taken):
         return None
     return max(1, min(have // need for have, need in zip(device(profile, model), taken, strict=True)))
+
+
+def likely_per_device(profile: str, slices: int) -> int | None:
+    """The number per device that so many slices tell where sizes do not: 32 cannot lie by sevens, but by fours."""
+    found = _SLICE.fullmatch(profile)
+    fitting = [n for n in (7, 4) if slices % n == 0] if found and found[1] == "1" and slices else []
+    return fitting[0] if len(fitting) == 1 else None

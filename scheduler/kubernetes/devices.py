@@ -85,13 +85,15 @@ def _resources(found: Holding, asked: Asked, machine: Machine | None, options: O
         if told is not None and told.sort == "share":
             found.pin(Note("fraction", "pinned", REQUESTS, f"{number} of {resource} is an unknown part of a device"))
             continue
-        if told is not None and told.sort == "slice":
-            mig[told.profile] = mig.get(told.profile, 0) + number
+        known = machine.hardware.offer(resource) if machine is not None else None
+        if told is not None and told.sort == "slice":  # a label says by itself who offers slices of this name
+            profile = known.word if known is not None else told.profile
+            mig[profile] = mig.get(profile, 0) + number
             continue
-        offer = (machine.hardware.offer(resource) if machine is not None else None) or Offer(resource)
+        offer = known or Offer(resource)
         selector[offer_label(resource, options)] = offer.word
         if offer.mode == SLICE:
-            mig[offer.profile] = mig.get(offer.profile, 0) + number
+            mig[offer.word] = mig.get(offer.word, 0) + number
         else:
             whole += 1
             _whole(found, number, offer, machine)

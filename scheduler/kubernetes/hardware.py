@@ -4,17 +4,19 @@ What pods can ask for (``nvidia.com/gpu: 12``) is not what stands in the machine
 number of devices comes from the vendor's labels where there are any, else it is worked out from what is offered.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
 
-from scheduler.cluster.records import DeviceRecord, Health, MigRecord
+from scheduler.cluster.records import DeviceRecord, MigRecord
 from scheduler.kubernetes.accelerators import (
     BY_NAME,
+    SHARED_SUFFIX,
     Product,
     accelerator,
     device,
+    likely_per_device,
     memory_of,
     model_of,
     per_device,
@@ -26,6 +28,7 @@ from scheduler.kubernetes.unheld import Note
 
 WHOLE, SHARED, SLICE, VIRTUAL = "whole", "shared", "slice", "virtual"
 HAMI_DEVICES = "hami.io/node-nvidia-register"
+LARGEST_CUT = 7  # parts of a device of unknown size, so that no device is counted that is not there
 AMD_PARTITION = "amd.com/compute-memory-partition"
 
 
@@ -41,12 +44,14 @@ class Offer:
     @property
     def word(self) -> str:
         """As the value of a label: pods of one word are no pods of another."""
+        if self.profile and self.replicas > 1:
+            return f"{self.profile}.{SHARED}-{self.replicas}"
         return self.profile or (f"{self.mode}-{self.replicas}" if self.mode == SHARED else self.mode)
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """``allocatable`` is None where all devices that are not cut can be had."""
+    """``allocatable`` is None where all devices that are not cut can be had; ``unsure`` = what labels do not tell."""
 
     gpus: int = 0
     allocatable: int | None = None
@@ -54,6 +59,7 @@ class Hardware:
     memory_mib: int | None = None
     devices: tuple[DeviceRecord, ...] = ()
     offers: tuple[Offer, ...] = ()
+    unsure: str = ""
 
     def offer(self, resource: str) -> Offer | None:
         return next((offer for offer in self.offers if offer.resource == resource), None)
@@ -93,10 +99,11 @@ def read_hardware(
     found = {name: _of_vendor(name, pile, labels, annotations, options) for name, pile in piles.items()}
     best = max(found.items(), key=lambda item: (item[1].gpus, item[0]), default=("", Hardware()))[1]
     others = sorted(name for name, one in found.items() if one.gpus and one is not best)
-    if not others:
-        return best, ()
-    detail = f"{best.model} is counted, devices of {', '.join(others)} are not"
-    return best, (Note("mixed_devices", "ignored", "$.status.capacity", detail),)
+    notes = [Note("fraction", "unread", "$.metadata.labels", best.unsure)] if best.unsure else []
+    if others:
+        detail = f"{best.model} is counted, devices of {', '.join(others)} are not"
+        notes.append(Note("mixed_devices", "ignored", "$.status.capacity", detail))
+    return best, tuple(notes)
 
 
 def _piles(capacity: Mapping[str, int], allocatable: Mapping[str, int], extra: Mapping[str, str]) -> dict[str, _Pile]:
@@ -133,12 +140,12 @@ def _of_vendor(
         found = Product(found.model, labels[AMD_PARTITION])
     labelled = _number(labels, vendor.counts)
     if found.profile and not pile.slices:
-        return _all_cut(found, resource, labelled, have, offered)
+        return _all_cut(found, resource, labelled, _replicas(labels, vendor.replicas, labelled, have), have, offered)
     replicas = _replicas(labels, vendor.replicas, labelled, have)
     if replicas > 1:
         return _shared(found.model, memory, resource, labelled, replicas, have, offered)
     if pile.slices:
-        return _some_cut(found.model, memory, pile, resource, labelled)
+        return _some_cut(found.model, memory, pile, resource, labelled, labels)
     return _plain(found.model, memory, resource, labelled, have, offered)
 
 
@@ -157,59 +164,113 @@ def _shared(
     return Hardware(gpus, usable if usable < gpus else None, model, memory, (), offers)
 
 
-def _all_cut(found: Product, resource: str, labelled: int | None, have: int, offered: int) -> Hardware:
+def _all_cut(found: Product, resource: str, labelled: int | None, replicas: int, have: int, offered: int) -> Hardware:
     """Every device is cut into one profile, and the parts are offered under the name of whole devices."""
-    each = per_device(found.profile, found.model) or 1
-    gpus = -(-max(have, labelled or 0) // each)
-    parts = [offered // gpus + (i < offered % gpus) for i in range(gpus)]
-    devices = [
-        DeviceRecord(index=i, mig=[MigRecord(profile=found.profile, count=n)] if n else [], health=_health(n))
-        for i, n in enumerate(parts)
-    ]
-    offers = (Offer(resource, SLICE, profile=found.profile),) if resource else ()
-    return Hardware(gpus, None, found.model, None, tuple(devices), offers)
+    profile, replicas = found.profile, max(replicas, 1)
+    slices = max(-(-have // replicas), labelled or 0)
+    each = per_device(profile, found.model) or likely_per_device(profile, slices)
+    gpus = -(-slices // (each or LARGEST_CUT))
+    offer = Offer(resource, SLICE, replicas, profile)
+    parts = [{profile: n} if n else {} for n in _even(offered // replicas, gpus)]
+    return Hardware(
+        gpus=gpus,
+        allocatable=None if all(parts) else 0,
+        model=found.model,
+        devices=_cut_devices(0, parts, {profile: offer}),
+        offers=(offer,) if resource else (),
+        unsure="" if each else f"how many {profile} a {found.model} holds is not known: {gpus} devices at least",
+    )
 
 
-def _health(slices: int) -> Health:
-    """A cut device of which no part is offered is of no use now."""
-    return "ok" if slices else "failed"
+def _even(number: int, places: int) -> list[int]:
+    return [number // places + (i < number % places) for i in range(places)]
 
 
-def _some_cut(model: str, memory: int | None, pile: _Pile, resource: str, labelled: int | None) -> Hardware:
-    """Some devices are whole, the last ones are cut; which is which nobody says, so the order is ours."""
+def _cut_devices(
+    first: int, parts: Iterable[Mapping[str, int]], offers: Mapping[str, Offer]
+) -> tuple[DeviceRecord, ...]:
+    """A slice that several pods share counts once for each of them, under a name that says so."""
+    return tuple(
+        DeviceRecord(
+            index=first + i,
+            mig=[
+                MigRecord(profile=offers[p].word, count=n * offers[p].replicas) for p, n in sorted(found.items()) if n
+            ],
+        )
+        for i, found in enumerate(parts)
+    )
+
+
+def _some_cut(
+    model: str, memory: int | None, pile: _Pile, resource: str, labelled: int | None, labels: Mapping[str, str]
+) -> Hardware:
+    """Some devices are whole, the last ones are cut; which is which nobody says, so the order is ours.
+
+    Nor does anybody say that one without slices has failed: it may be uncut, or its slices not be offered now.
+    """
     have, offered = pile.whole.get(resource, (0, 0))
-    profiles = {r: told.profile for r in pile.slices if (told := accelerator(r)) is not None}
-    cut = max((labelled or 0) - have, _devices_of({profiles[r]: n for r, (n, _) in pile.slices.items()}, model))
-    gpus = have + cut
-    parts = _spread({profiles[r]: n for r, (_, n) in pile.slices.items()}, cut, model)
-    devices = [DeviceRecord(index=have + i, mig=mig, health=_health(len(mig))) for i, mig in enumerate(parts)]
-    offers = (Offer(resource),) if resource else ()
-    return Hardware(gpus, offered if offered < have else None, model, memory, tuple(devices), offers)
+    offers = [_slice_offer(r, n, labels) for r, (n, _) in sorted(pile.slices.items())]
+    there: dict[str, int] = {}
+    given: dict[str, int] = {}
+    for offer in offers:
+        amounts = pile.slices[offer.resource]
+        there[offer.profile] = there.get(offer.profile, 0) + -(-amounts[0] // offer.replicas)
+        given[offer.profile] = given.get(offer.profile, 0) + amounts[1] // offer.replicas
+    cut = max((labelled or 0) - have, _devices_of(there, model, memory))
+    parts = _spread(given, cut, model, memory)
+    unknown = [p for p, n in sorted(there.items()) if n and per_device(p, model, memory) is None]
+    by_profile = {offer.profile: offer for offer in sorted(offers, key=lambda o: pile.slices[o.resource])}
+    whole = (Offer(resource),) if resource else ()
+    return Hardware(
+        gpus=have + cut,
+        allocatable=offered if offered < have or not all(parts) else None,
+        model=model,
+        memory_mib=memory,
+        devices=_cut_devices(have, parts, by_profile),
+        offers=(*whole, *(offer for offer in offers if offer.replicas > 1)),
+        unsure=f"how many {', '.join(unknown)} a {model} holds is not known" if unknown else "",
+    )
 
 
-def _devices_of(slices: Mapping[str, int], model: str) -> int:
+def _slice_offer(resource: str, number: int, labels: Mapping[str, str]) -> Offer:
+    """GPU feature discovery labels each profile with its slices (``.count``) and the pods to each (``.replicas``)."""
+    told = accelerator(resource)
+    stem = resource.removesuffix(SHARED_SUFFIX)
+    replicas = _replicas(labels, (f"{stem}.replicas",), _number(labels, (f"{stem}.count",)), number)
+    return Offer(resource, SLICE, max(replicas, 1), told.profile if told is not None else "")
+
+
+def _devices_of(slices: Mapping[str, int], model: str, memory: int | None) -> int:
     """The fewest devices that can hold so many slices."""
     share = [0.0, 0.0]
     for profile, number in slices.items():
-        for i, (need, whole) in enumerate(zip(weight(profile, model) or (1, 1), device(profile, model), strict=True)):
-            share[i] += number * need / whole
+        need = weight(profile, model, memory) or (1, 1)
+        for i, (part, whole) in enumerate(zip(need, device(profile, model), strict=True)):
+            share[i] += number * part / whole
     return -int(-max(share) // 1) if any(slices.values()) else 0
 
 
-def _spread(slices: Mapping[str, int], cut: int, model: str) -> list[list[MigRecord]]:
-    """Largest first onto the first device with room; what has none lies on the last one, so that no slice is lost."""
+def _spread(slices: Mapping[str, int], cut: int, model: str, memory: int | None) -> list[dict[str, int]]:
+    """Alike on all devices where numbers allow it or sizes are not known; else largest first, where there is room.
+
+    What has no room lies on the last one, so that no slice is lost.
+    """
+    sizes = {profile: weight(profile, model, memory) for profile in slices}
+    if cut and (None in sizes.values() or all(n % cut == 0 for n in slices.values())):
+        shares = {profile: _even(number, cut) for profile, number in slices.items()}
+        return [{profile: n[i] for profile, n in shares.items() if n[i]} for i in range(cut)]
     rooms = [[1.0, 1.0] for _ in range(cut)]
     counts: list[dict[str, int]] = [{} for _ in range(cut)]
-    order = sorted(slices, key=lambda profile: (weight(profile, model) or (1, 1), profile), reverse=True)
+    order = sorted(slices, key=lambda profile: (sizes[profile] or (1, 1), profile), reverse=True)
     for profile in order if cut else ():
         whole = device(profile, model)
-        need = [part / all_ for part, all_ in zip(weight(profile, model) or (1, 1), whole, strict=True)]
+        need = [part / all_ for part, all_ in zip(sizes[profile] or (1, 1), whole, strict=True)]
         for _ in range(slices[profile]):
             fitting = (i for i, room in enumerate(rooms) if all(r + 1e-9 >= n for r, n in zip(room, need, strict=True)))
             place = next(fitting, cut - 1)
             rooms[place] = [r - n for r, n in zip(rooms[place], need, strict=True)]
             counts[place][profile] = counts[place].get(profile, 0) + 1
-    return [[MigRecord(profile=p, count=n) for p, n in sorted(found.items())] for found in counts]
+    return counts
 
 
 def _virtual(text: str, model: str, resource: str) -> Hardware | None:

@@ -93,6 +93,65 @@ def test_slices_lie_on_as_many_devices_as_they_need() -> None:
     assert [device.mig for device in found.devices] == [cut(("3g.20gb", 2)), cut(("1g.5gb", 2), ("3g.20gb", 1))]
 
 
+@pytest.mark.parametrize("product", ["NVIDIA-H200", "NVIDIA-X1"])  # of a known size, and of none: 32 is no sevens
+def test_large_single_slices_are_counted_under_a_model_without_a_size(product: str) -> None:
+    row = node("n1", 32, labels=nvidia(32, f"{product}-MIG-1g.35gb"))
+    assert (one_node(row).gpus, said(row)) == (8, [])
+    assert [device.mig for device in one_node(row).devices] == [cut(("1g.35gb", 4))] * 8
+
+
+def test_slices_of_which_nobody_tells_how_many_a_device_holds_are_said() -> None:
+    row = node("n1", 28, labels=nvidia(28, "NVIDIA-X1-MIG-1g.35gb"))
+    assert one_node(row).gpus == 4
+    assert said(row) == [("fraction", "unread", "n1")]
+
+
+@pytest.mark.parametrize(
+    ("labels", "sure"),
+    [
+        (nvidia(4, "NVIDIA-GB200"), True),
+        (nvidia(4, "NVIDIA-X1", **{"nvidia.com/gpu.memory": "189471"}), True),
+        (nvidia(4, "NVIDIA-X1"), False),
+    ],
+)
+def test_mixed_slices_lie_alike_on_devices_and_none_has_failed(labels: Row, sure: bool) -> None:
+    row = node("n1", 0, labels=labels, capacity={"nvidia.com/mig-1g.47gb": "16"})
+    found = one_node(row)
+    assert [(d.mig, d.health) for d in found.devices] == [(cut(("1g.47gb", 4)), "ok")] * 4
+    assert said(row) == ([] if sure else [("fraction", "unread", "n1")])
+
+
+def test_a_cut_device_without_slices_is_neither_failed_nor_free() -> None:
+    row = node("n1", 0, labels=nvidia(2), capacity={"nvidia.com/mig-3g.20gb": "1"})
+    assert [(d.mig, d.health) for d in one_node(row).devices] == [(cut(("3g.20gb", 1)), "ok"), ([], "ok")]
+    assert one_node(row).allocatable_gpus == 0
+    gone = node("n1", 14, labels=nvidia(14, f"{A100}-MIG-1g.5gb"), allocatable={GPU: "0"})
+    assert [(d.mig, d.health) for d in one_node(gone).devices] == [([], "ok")] * 2
+    assert one_node(gone).allocatable_gpus == 0
+
+
+MIG = "nvidia.com/mig-1g.10gb"
+SHARES = {f"{MIG}.count": "14", f"{MIG}.replicas": "2"}
+
+
+@pytest.mark.parametrize("resource", [MIG, f"{MIG}.shared"])
+@pytest.mark.parametrize("labels", [SHARES, {f"{MIG}.count": "14"}])
+def test_slices_that_are_shared_in_time_lie_on_as_many_devices(resource: str, labels: Row) -> None:
+    row = node("n1", 0, labels=nvidia(2, "NVIDIA-A100-SXM4-80GB", **labels), capacity={resource: "28"})
+    found = one_node(row)
+    assert [device.mig for device in found.devices] == [cut(("1g.10gb.shared-2", 14))] * 2
+    held = one_pod(row, pod("p", requests={resource: "1"}))
+    assert (held.gpus, held.mig) == (0, {"1g.10gb.shared-2": 1})
+    assert held.node_selector.items() <= found.labels.items()
+
+
+def test_single_slices_that_are_shared_in_time_lie_on_as_many_devices() -> None:
+    labels = nvidia(14, f"{A100}-MIG-1g.5gb-SHARED", **{"nvidia.com/gpu.replicas": "2"})
+    row = node("n1", 28, labels=labels)
+    assert [device.mig for device in one_node(row).devices] == [cut(("1g.5gb.shared-2", 14))] * 2
+    assert one_pod(row, pod("p", gpus=3)).mig == {"1g.5gb.shared-2": 3}
+
+
 def test_a_slice_that_is_not_healthy_is_not_offered() -> None:
     both = {"nvidia.com/mig-3g.20gb": "2"}
     row = node("n1", 1, labels=nvidia(2), capacity=both, allocatable={"nvidia.com/mig-3g.20gb": "1"})
@@ -119,6 +178,19 @@ def test_partitions_of_amd() -> None:
         ("1g.5gb.me", A100, 7),
         ("3g.71gb", "NVIDIA-H200-141GB", 2),
         ("1g.6gb", "NVIDIA-A30", 4),
+        ("1g.18gb", "NVIDIA-H200", 7),
+        ("1g.35gb", "NVIDIA-H200", 4),
+        ("1g.20gb", "NVIDIA-H100-PCIe", 4),
+        ("1g.23gb", "NVIDIA-B200", 7),
+        ("1g.45gb", "NVIDIA-B200", 4),
+        ("3g.90gb", "NVIDIA-B200", 2),
+        ("1g.47gb", "NVIDIA-GB200", 4),
+        ("1g.12gb", "NVIDIA-GH200-480GB", 7),  # 480 GB are its CPU's
+        ("1g.24gb", "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", 4),
+        ("1g.9gb", "NVIDIA-X1", None),
+        ("2g.9gb", "NVIDIA-X1", 3),
+        ("3g.9gb", "NVIDIA-X1", 2),
+        ("7g.9gb", "NVIDIA-X1", 1),
         ("cpx_nps1", "AMD_Instinct_MI300A", 6),
         ("2m.8gb", "MLU370", 2),
         ("odd", A100, None),
