@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from scheduler.cluster.records import DeviceRecord, Document, NodeRecord, UtilisationRecord
+from scheduler.cluster.records import (
+    WHOLE_GPU_MILLI,
+    DeviceRecord,
+    Document,
+    NodeRecord,
+    PodRecord,
+    UtilisationRecord,
+)
 from scheduler.telemetry.exporters import METRICS, Exporter, Metric, Options, Signal
 from scheduler.telemetry.health import Judgement, judge, worse
 from scheduler.telemetry.vectors import Sample
@@ -141,6 +148,11 @@ class Laid:
     devices: int
     lost: tuple[str, ...]
     reasons: tuple[tuple[int, str], ...]
+    holders: dict[tuple[str, str], tuple[PodRecord, PodRecord]] = field(default_factory=dict, compare=False)
+
+    @property
+    def failed(self) -> bool:
+        return any(device.health == "failed" for device in self.after.devices)
 
 
 def merge(document: Document, telemetry: Telemetry, kept: dict[str, Laid] | None = None) -> Merged:
@@ -163,12 +175,34 @@ def merge(document: Document, telemetry: Telemetry, kept: dict[str, Laid] | None
     elsewhere = sorted(telemetry.nodes.keys() - {node.name for node in document.nodes})
     lost = [name for one in laid for name in one.lost]
     return Merged(
-        document=msgspec.structs.replace(document, nodes=nodes),
+        document=msgspec.structs.replace(document, nodes=nodes, pods=_pods(document.pods, laid)),
         devices=sum(one.devices for one in laid),
         unplaced=len(lost) + sum(len(telemetry.nodes[name]) for name in elsewhere),
         named=tuple([*lost, *(f"node {name}" for name in elsewhere)][:SHOWN]),
         reasons={(one.before.name, place): why for one in laid for place, why in one.reasons},
     )
+
+
+def _pods(pods: list[PodRecord], laid: Sequence[Laid]) -> list[PodRecord]:
+    """A pod that has all devices of its node keeps those that fail under it: it still stands on each of them.
+
+    Without a list it would be laid on healthy devices alone, the node be over-committed, and nobody own what failed.
+    """
+    broken = {(one.after.cluster, one.after.name): one for one in laid if one.failed}
+    if not broken:
+        return pods
+    return [_holding(pod, broken.get((pod.cluster, pod.node or ""))) for pod in pods]
+
+
+def _holding(pod: PodRecord, laid: Laid | None) -> PodRecord:
+    if laid is None or pod.devices or pod.mig or pod.gpu_milli != WHOLE_GPU_MILLI or pod.gpus != laid.after.gpus:
+        return pod
+    key = pod.namespace, pod.name
+    before, after = laid.holders.get(key, (None, pod))
+    if before is not pod:
+        after = msgspec.structs.replace(pod, devices=list(range(pod.gpus)))
+        laid.holders[key] = pod, after
+    return after
 
 
 def _laid(node: NodeRecord, measured: Sequence[Measured]) -> Laid:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from scheduler.cluster.build import build
 from scheduler.cluster.errors import InputError
-from scheduler.cluster.records import DeviceRecord, Document, NodeRecord, UtilisationRecord
+from scheduler.cluster.occupancy import occupancy
+from scheduler.cluster.records import DeviceRecord, Document, NodeRecord, PodRecord, UtilisationRecord
 from scheduler.telemetry.exporters import EXPORTERS, METRICS, Options, queries
 from scheduler.telemetry.health import DEGRADED_XIDS, FAILED_XIDS, judge
 from scheduler.telemetry.merging import Gathering, Laid, Merged, Telemetry, merge
@@ -242,3 +243,48 @@ def test_the_order_of_series_does_not_matter(rows: list[dict[str, Any]], chance:
     chance.shuffle(shuffled)
     document = world(NODE, NodeRecord(name="n2", gpus=4))
     assert laid(document, *rows).document == laid(document, *shuffled).document
+
+
+EIGHT = NodeRecord(name="n1", gpus=8)
+LOST = dcgm("DCGM_FI_DEV_XID_ERRORS", 79, gpu=3)
+
+
+def on_eight(*pods: PodRecord, node: NodeRecord = EIGHT) -> Document:
+    return Document(taken_at="2026-11-29T10:00:00Z", nodes=[node], pods=list(pods))
+
+
+def test_a_pod_that_fills_its_node_keeps_the_device_that_fails_under_it() -> None:
+    merged = laid(on_eight(PodRecord(name="p", gpus=8, node="n1")), LOST)
+    assert device(merged).health == "failed"
+    assert merged.document.pods[0].devices == list(range(8))
+    found = occupancy(build(merged.document))
+    assert (found.over_committed_milli.tolist(), found.free_gpus.tolist()) == ([0], [0])
+
+
+def test_a_device_that_fails_is_no_excess_where_its_plugin_withholds_it_too() -> None:
+    told = NodeRecord(name="n1", gpus=8, allocatable_gpus=7)
+    merged = laid(on_eight(PodRecord(name="p", gpus=8, node="n1"), node=told), LOST)
+    assert occupancy(build(merged.document)).over_committed_milli.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        PodRecord(name="p", gpus=7, node="n1"),
+        PodRecord(name="p", gpus=8, gpu_milli=500, node="n1"),
+        PodRecord(name="p", gpus=8, node="n2"),
+        PodRecord(name="p", gpus=8),
+        PodRecord(name="p", gpus=1, devices=[3], node="n1"),
+    ],
+)
+def test_other_pods_stay_the_same_objects(pod: PodRecord) -> None:
+    assert laid(on_eight(pod), LOST).document.pods[0] is pod
+
+
+def test_pods_are_the_same_objects_while_nothing_has_failed_or_changed() -> None:
+    pod = PodRecord(name="p", gpus=8, node="n1")
+    assert laid(on_eight(pod), dcgm("DCGM_FI_DEV_XID_ERRORS", 0, gpu=3)).document.pods[0] is pod
+    told = gather(parse_vector(answer(LOST)), Options(), NOW_S)
+    kept: dict[str, Laid] = {}
+    first, second = (merge(on_eight(pod), told, kept).document.pods[0] for _ in range(2))
+    assert first is second
