@@ -48,6 +48,7 @@ class PodTable:
         self._dirty: set[Key] = set()
         self._gone: set[Key] = set()
         self._cluster, self._levels = "", Levels()
+        self._still = False
         self.watchlist = Watchlist()
 
     @property
@@ -101,6 +102,12 @@ class PodTable:
         self._dirty |= (
             self._in_namespace.get(key[1], set()) if kind == NAMESPACES else self._users.get((kind, key), set())
         )
+
+    def hold_still(self, still: bool) -> None:
+        """Whether no pod may move at all."""
+        if still != self._still:
+            self._still = still
+            self._dirty.update(self._facts)
 
     def watch_budget(self, namespace: str, before: Selector | None, now: Selector | None) -> None:
         if before == now:
@@ -170,7 +177,7 @@ class PodTable:
             return read_claim(found) if isinstance(found, ResourceClaim) else None
 
         machine = self._machines.machine(facts.node) if facts.node else None
-        around = Around(self._cluster, self._options, self._levels, look, claim, machine, self.watchlist)
+        around = Around(self._cluster, self._options, self._levels, look, claim, machine, self.watchlist, self._still)
         found = resolve(facts, around, self._prepare(facts))
         self._enter(key, found, uses)
 

@@ -28,6 +28,7 @@ from scheduler.kubernetes.unheld import Note, Unheld
 
 NODES, PODS, SLICES = "nodes", "pods", "resourceslices.resource.k8s.io"
 BUDGETS = "poddisruptionbudgets.policy"
+UNKNOWN_BUDGETS = Note("budget", "pinned", "$", "budgets are unknown: they could not be read, so no pod moves")
 TOPOLOGIES = ("topologies.kueue.x-k8s.io", "topologies.kai.scheduler")
 HYPERNODES = "hypernodes.topology.volcano.sh"
 
@@ -52,6 +53,7 @@ class Reader:
         self._bad: dict[tuple[str, Key], Bad] = {}
         self._levels = Levels()
         self._find_levels = True
+        self._budgets_known = True
 
     def put(self, kind: str, thing: Thing) -> None:
         """An object as it is now, new or changed.  One that says nonsense is listed as bad, and not counted."""
@@ -94,6 +96,11 @@ class Reader:
             self.put(kind, thing)
             keys.add(thing.key)
         self.keep(kind, keys)
+
+    def lack(self, kinds: Container[str]) -> None:
+        """Of these kinds nothing is known: no right, or no answer yet.  Where budgets are unknown, no pod moves."""
+        self._budgets_known = BUDGETS not in kinds
+        self._pods.hold_still(not self._budgets_known)
 
     def counts(self) -> dict[str, int]:
         """Objects held, by kind; bad ones not among them."""
@@ -172,7 +179,8 @@ class Reader:
             self._levels = found
 
     def _budgets(self, cluster: str) -> tuple[list[PdbRecord], list[Unheld]]:
-        records, unheld = [], []
+        records: list[PdbRecord] = []
+        unheld = [] if self._budgets_known else [UNKNOWN_BUDGETS.of(BUDGETS, "", "*")]
         for key, thing in sorted(self._store.of(BUDGETS).items()):
             budget = cast(builtin.PodDisruptionBudget, thing)
             record, notes = read_budget(budget, self._covered(budget), cluster, self._options)

@@ -38,6 +38,7 @@ class Around:
     claims: Claims
     machine: Machine | None
     watchlist: Watchlist
+    still: bool = False  # nothing may move, for a reason that is told once for all pods
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def _tier(shape: Shape, options: Options) -> Tier:
 def resolve(pod: PodFacts, around: Around, ready: Prepared) -> Resolved:
     """Make the record of a pod."""
     shape, agent = pod.shape, pod.owner.agent
-    draft = _Draft(list(() if agent else (*shape.template.notes, *shape.notes)), ready.pinned)
+    draft = _Draft(list(() if agent else (*shape.template.notes, *shape.notes)), ready.pinned or around.still)
     held = hold(pod, around.machine, around.claims, around.options)
     draft.notes += held.notes
     draft.pinned |= held.pinned
