@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from console.connectors.kubernetes.feed import Terms
+from console.connectors.kubernetes.feed import ClusterFeed, Terms
 from console.connectors.kubernetes.reflector import Limits
 from console.connectors.kubernetes.steps import Phase
 from console.connectors.kubernetes.wire import Patience
@@ -159,3 +159,27 @@ def test_token_of_another_cluster_is_told_apart() -> None:
     with Player(clusters) as player, following(player, "one") as first, following(player, "two") as second:
         until(lambda: first.health().ready and second.health().ready, "both are read")
         assert (len(held(first, "pods")), len(held(second, "pods"))) == (3, 7)
+
+
+def test_budgets_that_may_not_be_read_hold_all_pods_still() -> None:
+    cluster = worlds.cluster(pods=3)
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}
+    free = worlds.pod("free", on="n0")
+    free["metadata"]["ownerReferences"] = [owner]
+    cluster.store.put(worlds.PODS, free)
+    cluster.forbidden.add(worlds.BUDGETS)
+
+    def free_moves(feed: ClusterFeed) -> tuple[str | None, list[str]]:
+        reading = feed.document()
+        (found,) = [pod for pod in reading.document.pods if pod.name == "free"]
+        return found.move, [one.kind for one in reading.unheld if one.what == "budget"]
+
+    kind = "poddisruptionbudgets.policy"
+    with Player({"one": cluster}) as player, following(player, terms=Terms(patience_s=0.0)) as feed:
+        until(lambda: feed.health().ready and feed.health().missing == (kind,), "budgets are forbidden")
+        before = feed.version()
+        assert free_moves(feed) == ("never", [kind])
+        player.apply(cluster.forbidden.clear)
+        until(lambda: not feed.health().missing, "the right was given")
+        assert feed.version() != before
+        assert free_moves(feed) == ("copy", [])

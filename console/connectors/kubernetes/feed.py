@@ -30,6 +30,7 @@ from console.connectors.kubernetes.steps import (
     Marked,
     Opened,
     Paged,
+    Phase,
     Put,
     Refused,
     Unreadable,
@@ -43,7 +44,7 @@ from console.connectors.protocol import ConnectorError
 from scheduler.cluster.errors import InputError
 from scheduler.kubernetes.objects import KINDS, Bad, Event, Kind, Thing, decode_event, decode_list
 from scheduler.kubernetes.options import Options
-from scheduler.kubernetes.reader import Reader, Reading
+from scheduler.kubernetes.reader import BUDGETS, Reader, Reading
 
 log = structlog.get_logger(__name__)
 STACK = 512 << 10
@@ -128,7 +129,8 @@ class ClusterFeed:
     # --- what others ask ------------------------------------------------------------------------------------------
     def version(self) -> str:
         """Differs whenever ``document`` would read other objects."""
-        return f"{self._token}:{self._changes}"
+        unknown = ":unknown" if BUDGETS in self._missing() else ""
+        return f"{self._token}:{self._changes}{unknown}"
 
     def document(self) -> Reading:
         """The cluster now.  Raises ``ConnectorError`` while it is not known, or no longer."""
@@ -138,6 +140,7 @@ class ClusterFeed:
                 self._check(follower, now)
             at = time.time() + (self._skew_s() or 0.0)
             taken_at = datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            self._reader.lack(self._missing())
             return self._reader.document(self.cluster, taken_at, int(at))
 
     def health(self) -> Health:
@@ -150,8 +153,16 @@ class ClusterFeed:
             server_version=self._server_version,
             skew_s=self._skew_s(),
             ready=all(kind.ready for kind in kinds if kind.needed),
-            missing=tuple(kind.kind for kind in kinds if not kind.ready or kind.phase == "forbidden"),
+            missing=self._missing(),
             kinds=kinds,
+        )
+
+    def _missing(self) -> tuple[str, ...]:
+        """Kinds of which nothing is known, or nothing any more."""
+        return tuple(
+            one.kind.name
+            for one in self._followers
+            if not one.reflector.ready or one.reflector.phase is Phase.FORBIDDEN
         )
 
     def _health(self, follower: _Follower, now: float) -> KindHealth:
