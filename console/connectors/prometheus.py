@@ -5,13 +5,15 @@ import ssl
 import time
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 import urllib3
 
 from console.connectors.kubernetes import credentials
 from console.connectors.kubernetes.access import AGENT, ALLOWABLE, AccessError, guard, refuse_address
+from console.connectors.kubernetes.refusals import sendable
+from console.connectors.kubernetes.wire import of_tls
 from console.connectors.protocol import ConnectorError
 from scheduler.cluster.errors import InputError
 from scheduler.telemetry.exporters import Options, Query, queries
@@ -137,7 +139,7 @@ class Prometheus:
 
 def check_endpoint(url: str, means: str, user: str, ca: str, *, plain: bool) -> str:
     """The address as it is kept.  Raises ``InputError`` with the field; ``plain``: secrets may go over http."""
-    parts = urlsplit(url.strip().rstrip("/"))
+    parts = _split(url)
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise InputError("url", url[:100], "the address of a Prometheus, beginning with https:// or http://")
     if parts.username or parts.password or parts.query or parts.fragment:
@@ -151,9 +153,37 @@ def check_endpoint(url: str, means: str, user: str, ca: str, *, plain: bool) -> 
         raise InputError("means", means[:40], f"one of {', '.join(MEANS)}")
     if means != NOBODY and parts.scheme == "http" and not plain:
         raise InputError("url", None, f"this is {ALLOWABLE['plain-http']}")
-    if means == BASIC and (not user or ":" in user):
-        raise InputError("user", None, "a user name without a colon")
+    if means == BASIC and (not user or ":" in user or not user.isprintable()):
+        raise InputError("user", None, "a user name without a colon and control characters")
     return parts.geturl()
+
+
+def check_secret(means: str, secret: str) -> str:
+    """The token or password as it is kept.  Raises ``InputError``, which does not quote it.
+
+    A password travels encoded, so that it may hold any letters; control characters are forbidden by RFC 7617.
+    """
+    try:
+        if means == BASIC:
+            found = secret.strip("\r\n")
+            if not found.isprintable():
+                raise AccessError("the password holds a control character")
+            return found
+        return sendable("the token", secret)
+    except AccessError as error:
+        raise InputError("secret", None, str(error)) from None
+
+
+def _split(url: str) -> SplitResult:
+    text = url.strip().rstrip("/")
+    try:
+        parts = urlsplit(text)
+        sound = parts.port != 0 and text.isascii() and text.isprintable() and " " not in text
+    except ValueError:
+        sound = False
+    if not sound:
+        raise InputError("url", None, "no address: check its port and brackets, and that it holds no white space")
+    return parts
 
 
 def options_of(config: Config) -> Options:
@@ -169,7 +199,10 @@ def options_of(config: Config) -> Options:
 def endpoint_of(config: Config) -> Endpoint:
     """With its secret opened.  Raises ``ConnectorError``."""
     name = config.get("credential")
-    secret = credentials.fetch(name).decode() if name else ""
+    try:
+        secret = check_secret(config["means"], credentials.fetch(name).decode() if name else "")
+    except (InputError, UnicodeDecodeError):
+        raise ConnectorError("the token or password that is kept cannot be sent: give it again") from None
     return Endpoint(config["url"], config["means"], config.get("user", ""), secret, config.get("ca", ""))
 
 
@@ -185,7 +218,8 @@ def _trouble(error: Exception) -> Trouble:
     if isinstance(error, urllib3.exceptions.ReadTimeoutError):
         return Trouble("silent", "the endpoint is silent")
     if isinstance(error, urllib3.exceptions.SSLError | ssl.SSLError):
-        return Trouble("tls", "TLS with the endpoint failed: " + str(error)[:200])
+        told = of_tls(str(error))
+        return Trouble(told.word, f"with the endpoint: {told.reason}")
     if isinstance(error, urllib3.exceptions.NameResolutionError):
         return Trouble("dns", "the endpoint cannot be reached: its name leads to no address")
     if isinstance(error, urllib3.exceptions.NewConnectionError) and "Connection refused" in str(error):

@@ -20,6 +20,7 @@ ADVICE = {
     "dns": "Check the spelling of the address, and whether this machine's name servers know it.",
     "closed": "Check the port; Prometheus listens on 9090 unless told otherwise.",
     "unreachable": "Check the address and the port, and whether a firewall lets this machine reach it.",
+    "scheme": "The address begins with https, and the endpoint answers in plain text: check the scheme and the port.",
     "tls": "Give the authority that signed its certificate, or check that the address is the one in the certificate.",
     "silent": "The address answers a connection and nothing more: check that it is Prometheus, and its scheme.",
     "cut": "The connection ended early: check the scheme of the address, and proxies on the way.",

@@ -15,6 +15,7 @@ from typing import Any
 
 import structlog
 
+from console.connectors.kubernetes.refusals import where
 from console.connectors.prometheus import Config, Prometheus, endpoint_of, options_of
 from console.connectors.protocol import ConnectorError
 from scheduler.cluster.errors import InputError
@@ -74,7 +75,8 @@ class Sampler:
         except (ConnectorError, InputError) as error:
             self._error = str(error)
         except Exception as error:
-            log.exception("telemetry.unexpected", error=type(error).__name__)
+            # Its text is not logged, since that may quote a header.
+            log.error("telemetry.unexpected", error=type(error).__name__, where=where(error))
             self._error = f"unexpected {type(error).__name__}"
         else:
             self._asked += 1

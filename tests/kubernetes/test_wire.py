@@ -1,5 +1,6 @@
 """The wire alone: TLS, tokens, redirects, and words for what goes wrong."""
 
+import re
 import socket
 import ssl
 import threading
@@ -140,6 +141,27 @@ def test_words_for_answers_that_are_none(said: bytes, word: str) -> None:
         Api(log_in(Login("test", f"http://127.0.0.1:{port}")), CALM).page(PODS, List(1))
     assert isinstance(caught.value.told, Lost)
     assert caught.value.told.word == word
+
+
+def test_a_server_that_speaks_plain_http_is_told_by_its_scheme() -> None:
+    with _speaking(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", []) as port:
+        found = probe(log_in(Login("test", f"https://127.0.0.1:{port}")))
+    assert found.reason == "scheme: the server does not speak TLS at that port; perhaps plain http"
+    assert "check the scheme" in found.advice and "authority" not in found.advice
+
+
+def test_words_for_a_certificate_of_somebody_else(tmp_path: Path) -> None:
+    with Player({"one": worlds.cluster()}, _server_side(Authority(), tmp_path, ssl.CERT_NONE)) as player:
+        found = probe(log_in(Login("test", player.url(), ca=Authority().pem)))
+    assert re.fullmatch(r"tls: TLS failed: certificate verify failed: [\w -]+", found.reason)
+    assert "authority" in found.advice
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_reasons_name_no_classes_of_ours(scheme: str) -> None:
+    reason = probe(log_in(Login("test", f"{scheme}://127.0.0.1:9"))).reason
+    assert "refused" in reason
+    assert not re.search(r"_Plain|_Encrypted|Pool|\w\(|Error", reason), reason
 
 
 def test_probe_says_what_may_not_be_read() -> None:

@@ -81,7 +81,7 @@ def test_a_dry_test_names_the_trouble_and_what_to_do(player: Player, trouble: st
 def test_a_dry_test_tells_name_port_and_certificate_apart(player: Player) -> None:
     closed, nameless, encrypted = "http://127.0.0.1:1", "http://nowhere.invalid", player.url.replace("http", "https")
     words = [probe_endpoint(Endpoint(url), Options(), None, SHORT).word for url in (closed, nameless, encrypted)]
-    assert words == ["closed", "dns", "tls"]
+    assert words == ["closed", "dns", "scheme"]
 
 
 def test_a_dry_test_of_an_endpoint_without_devices(player: Player) -> None:

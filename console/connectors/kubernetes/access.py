@@ -1,81 +1,53 @@
-"""How a cluster is reached and who we are there: from a kubeconfig or a pod's own account to GET requests.
+"""How a cluster is reached and who we are there: from a login or a pod's own account to GET requests."""
 
-A kubeconfig can name programs to run and files to read on this machine.  Whoever may add a cluster must not thereby run
-programs here, so that such entries are refused unless the installation allows them by name.
-"""
-
-import base64
-import binascii
-import ipaddress
 import os
+import shutil
 import ssl
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import urllib3
-import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from kubernetes.client import ApiClient, Configuration
-from kubernetes.config import ConfigException
+from kubernetes.config import ConfigException, kube_config
+from kubernetes.config.exec_provider import ExecProvider
 from kubernetes.config.incluster_config import SERVICE_CERT_FILENAME, SERVICE_TOKEN_FILENAME, InClusterConfigLoader
-from kubernetes.config.kube_config import KubeConfigLoader
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import NewConnectionError
 
+from console.connectors.kubernetes.addresses import refuse_address
+from console.connectors.kubernetes.kubeconfig import MAX_BYTES, Entry, Login, read_kubeconfig
+from console.connectors.kubernetes.refusals import ALLOWABLE, AccessError, SeveralContexts, sendable
+
+__all__ = [
+    "AGENT",
+    "ALLOWABLE",
+    "Access",
+    "AccessError",
+    "Login",
+    "SeveralContexts",
+    "guard",
+    "in_cluster",
+    "log_in",
+    "read_kubeconfig",
+    "refuse_address",
+]
+
 _InCluster: Any = InClusterConfigLoader  # the client's loaders carry no types
-_FromFile: Any = KubeConfigLoader
+_Exec: Any = ExecProvider
+_Node: Any = kube_config.ConfigNode
+_FromFile: Any = kube_config.KubeConfigLoader
 AGENT = "slackline (observes)"
-MAX_BYTES = 1 << 20
 RENEW_S = 10.0  # many threads may meet the same refusal
+TOKEN_S = 60.0  # until the file of a token is read again
 POOL = 64  # connections kept for use again; one for each kind and some
-ALLOWABLE = {
-    "exec": "a plugin that runs a program on this machine",
-    "auth-provider": "an authentication provider that may run a program or call another server",
-    "files": "files on this machine",
-    "insecure": "TLS without checking the certificate",
-    "plain-http": "http, which shows the credentials to everybody on the way",
-    "proxy": "a proxy of its own",
-}
-
-
-class AccessError(Exception):
-    """Why a cluster cannot be reached like this; fit for a person, without secrets."""
-
-
-class SeveralContexts(AccessError):
-    """The kubeconfig has several contexts and none was chosen."""
-
-    def __init__(self, names: list[str], current: str) -> None:
-        super().__init__(f"choose one of the contexts {', '.join(names)}")
-        self.names, self.current = names, current
-
-
-@dataclass(frozen=True, slots=True)
-class Login:
-    """One context of a kubeconfig, complete and alone.  Its secrets are not part of its repr."""
-
-    context: str
-    server: str
-    server_name: str = ""
-    ca: bytes = field(default=b"", repr=False)
-    token: str = field(default="", repr=False)
-    certificate: bytes = field(default=b"", repr=False)
-    key: bytes = field(default=b"", repr=False)
-    insecure: bool = False
-    rest: dict[str, Any] | None = field(default=None, repr=False)  # the whole, where the client must load it itself
-
-    @property
-    def means(self) -> str:
-        """How the caller is known: a word for pages."""
-        if self.rest is not None:
-            return "plugin"
-        return "token" if self.token else "certificate" if self.certificate else "nobody"
+MEMORY = "/dev/shm"  # a directory in memory, where there is one
 
 
 class Access:
@@ -91,12 +63,18 @@ class Access:
         return f"Access({self.server})"
 
     def get(self, target: str, timeout_s: tuple[float, float]) -> urllib3.BaseHTTPResponse:
-        """The answer, of which only the head is read.  ``timeout_s``: to connect, and between two pieces."""
-        headers = {"Accept": "application/json"}
+        """The answer, of which only the head is read.  ``timeout_s``: to connect, and between two pieces.
+
+        Raises ``AccessError`` where the credentials of this moment cannot be sent: a token may be another by now.
+        """
         client = self._client
-        method, url, headers, _, _ = client.param_serialize(
-            "GET", target, header_params=headers, auth_settings=["BearerToken"]
-        )
+        try:
+            method, url, headers, _, _ = client.param_serialize(
+                "GET", target, header_params={"Accept": "application/json"}, auth_settings=["BearerToken"]
+            )
+        except Exception as error:
+            raise AccessError(f"the credentials could not be read again: {type(error).__name__}") from None
+        headers = {name: sendable(f"header {name}", str(value)) for name, value in headers.items()}
         answer: urllib3.BaseHTTPResponse = client.call_api(method, url, headers, _request_timeout=timeout_s).response
         return answer
 
@@ -110,110 +88,6 @@ class Access:
 
     def close(self) -> None:
         self._client.rest_client.close()
-
-
-# --- a kubeconfig ---------------------------------------------------------------------------------------------------
-def read_kubeconfig(data: bytes, context: str = "", allowed: frozenset[str] = frozenset()) -> Login:
-    """The chosen context; ``allowed`` are words of ``ALLOWABLE``.  Raises ``AccessError``."""
-    whole = _parsed(data)
-    name = _chosen(whole, context)
-    entry = _entry(whole, "contexts", name).get("context") or {}
-    cluster = _entry(whole, "clusters", str(entry.get("cluster", ""))).get("cluster") or {}
-    user = _entry(whole, "users", str(entry.get("user", ""))).get("user") or {}
-    _refuse(cluster, user, allowed)
-    own = {"exec", "auth-provider", "tokenFile", "client-certificate", "client-key"} & user.keys()
-    own |= {"certificate-authority", "proxy-url"} & cluster.keys()
-    return Login(
-        context=name,
-        server=_server(cluster, allowed),
-        server_name=str(cluster.get("tls-server-name") or ""),
-        ca=_decoded(cluster, "certificate-authority-data"),
-        token=str(user.get("token") or ""),
-        certificate=_decoded(user, "client-certificate-data"),
-        key=_decoded(user, "client-key-data"),
-        insecure=bool(cluster.get("insecure-skip-tls-verify")),
-        rest=whole if own else None,
-    )
-
-
-def _parsed(data: bytes) -> dict[str, Any]:
-    if len(data) > MAX_BYTES:
-        raise AccessError(f"a kubeconfig has at most {MAX_BYTES >> 20} MiB")
-    try:
-        whole = yaml.safe_load(data)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
-        raise AccessError("this is not YAML") from None  # the parser's text quotes the file
-    if not isinstance(whole, dict) or not all(isinstance(whole.get(key), list) for key in ("clusters", "contexts")):
-        raise AccessError("this is not a kubeconfig: it has no list of clusters and of contexts")
-    return whole
-
-
-def _chosen(whole: dict[str, Any], context: str) -> str:
-    names = [str(entry["name"]) for entry in whole["contexts"] if isinstance(entry, dict) and "name" in entry]
-    if not names:
-        raise AccessError("the kubeconfig has no context")
-    if context and context not in names:
-        raise AccessError(f"the kubeconfig has no context {context}; it has {', '.join(names)}")
-    if not context and len(names) > 1:
-        raise SeveralContexts(names, str(whole.get("current-context") or ""))
-    return context or names[0]
-
-
-def _entry(whole: dict[str, Any], key: str, name: str) -> dict[str, Any]:
-    entries = whole.get(key) or []
-    found = [one for one in entries if isinstance(one, dict) and str(one.get("name")) == name] if name else []
-    if len(found) != 1:
-        raise AccessError(f"the kubeconfig has {'no' if not found else 'more than one'} {key[:-1]} {name!r}")
-    return found[0]
-
-
-def _refuse(cluster: dict[str, Any], user: dict[str, Any], allowed: frozenset[str]) -> None:
-    files = {"tokenFile", "client-certificate", "client-key"} & user.keys()
-    files |= {"certificate-authority"} & cluster.keys()
-    asked = {
-        "exec": "exec" in user,
-        "auth-provider": "auth-provider" in user,
-        "files": bool(files),
-        "insecure": bool(cluster.get("insecure-skip-tls-verify")),
-        "proxy": bool(cluster.get("proxy-url")),
-    }
-    for word, wanted in asked.items():
-        if wanted and word not in allowed:
-            named = f" ({', '.join(sorted(files))})" if word == "files" else ""
-            raise AccessError(
-                f"the kubeconfig asks for {ALLOWABLE[word]}{named}, which this installation does not allow; "
-                f"SLACKLINE_KUBECONFIG_ALLOW={word} would"
-            )
-    if "username" in user or "password" in user:
-        raise AccessError("the kubeconfig has a user name and a password, which no API server accepts any more")
-    if any(key.startswith("as") for key in user):
-        raise AccessError("the kubeconfig acts as somebody else (as, as-groups), which is not supported")
-
-
-def _server(cluster: dict[str, Any], allowed: frozenset[str]) -> str:
-    server = str(cluster.get("server") or "").rstrip("/")
-    parts = urlsplit(server)
-    if parts.scheme not in ("https", "http") or not parts.hostname:
-        raise AccessError("the server in the kubeconfig is not an https address")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise AccessError("the server in the kubeconfig is more than an address")
-    if parts.scheme == "http" and "plain-http" not in allowed:
-        raise AccessError(
-            f"the server is reached by {ALLOWABLE['plain-http']}; SLACKLINE_KUBECONFIG_ALLOW=plain-http would allow it"
-        )
-    refuse_address(parts.hostname)
-    return server
-
-
-def refuse_address(host: str) -> None:
-    """Link-local addresses are where clouds keep the credentials of machines; no API server lives there."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return
-    mapped = getattr(address, "ipv4_mapped", None) or address
-    if mapped.is_link_local or mapped.is_unspecified or mapped.is_multicast:
-        raise AccessError(f"{host} is not the address of an API server")
 
 
 class _Checked:
@@ -251,13 +125,6 @@ def guard(pools: urllib3.PoolManager) -> None:
     pools.pool_classes_by_scheme = {"http": _PlainPool, "https": _EncryptedPool}
 
 
-def _decoded(entry: dict[str, Any], key: str) -> bytes:
-    try:
-        return base64.b64decode(str(entry.get(key) or ""), validate=True)
-    except binascii.Error:
-        raise AccessError(f"{key} in the kubeconfig is not base64") from None
-
-
 # --- from a login to a client ---------------------------------------------------------------------------------------
 def log_in(login: Login) -> Access:
     """Raises ``AccessError`` where certificates or keys cannot be used."""
@@ -274,6 +141,9 @@ def in_cluster() -> Access:
             loader.load_and_set(configuration)
         except (ConfigException, OSError) as error:
             raise AccessError(f"this process has no account in a cluster: {error}") from None
+        except ValueError:  # the text of a decoder's error holds the token
+            raise AccessError("this process has no account in a cluster: its token is no text") from None
+        sendable("the token of this pod's account", configuration.api_key["BearerToken"])
         context = _tls(Path(SERVICE_CERT_FILENAME).read_bytes(), b"", b"", False)
         return _named(configuration, context)
 
@@ -285,17 +155,85 @@ def in_cluster() -> Access:
 def _client_of(login: Login) -> ApiClient:
     configuration = _configuration()
     configuration.host = login.server
-    if login.rest is not None:
-        try:
-            _FromFile(login.rest, active_context=login.context).load_and_set(configuration)
-        except Exception as error:
-            raise AccessError(f"the kubeconfig could not be loaded: {type(error).__name__}") from None
-        return _named(configuration, None)
-    if login.token:
-        configuration.api_key["BearerToken"] = f"Bearer {login.token}"
+    if login.proxy:
+        configuration.proxy = login.proxy
+    read = {key: _read(path, key) for key, path in login.files.items() if key != "tokenFile"}
+    certificate = login.certificate or read.get("client-certificate", b"")
+    key, token = login.key or read.get("client-key", b""), login.token
+    if login.plugin is not None:
+        told = _plugged(login.plugin, login.server)
+        token, certificate, key = told[0] or token, told[1] or certificate, told[2] or key
+    if "tokenFile" in login.files:
+        _read_token_again(configuration, login.files["tokenFile"])
+    elif token:
+        configuration.api_key["BearerToken"] = f"Bearer {sendable('the token', token)}"
     configuration.tls_server_name = login.server_name or None
     configuration.verify_ssl = not login.insecure
-    return _named(configuration, _tls(login.ca, login.certificate, login.key, login.insecure))
+    authority = login.ca or read.get("certificate-authority", b"")
+    return _named(configuration, _tls(authority, certificate, key, login.insecure))
+
+
+def _read(path: str, what: str) -> bytes:
+    """A file that the kubeconfig names, where the installation allows it."""
+    try:
+        file = Path(path)
+        if not file.is_file() or file.stat().st_size > MAX_BYTES:
+            raise AccessError(f"{what} of the kubeconfig names no file of at most {MAX_BYTES >> 20} MiB")
+        return file.read_bytes()
+    except (OSError, ValueError) as error:
+        raise AccessError(f"{what} of the kubeconfig could not be read: {type(error).__name__}") from None
+
+
+def _read_token_again(configuration: Configuration, path: str) -> None:
+    """The token of a file, now and each minute.  What can no longer be read leaves the last one."""
+    read_at = float("-inf")
+
+    def renew(now: Configuration) -> None:
+        nonlocal read_at
+        if time.monotonic() - read_at < TOKEN_S:
+            return
+        read_at = time.monotonic()
+        with suppress(AccessError):
+            now.api_key["BearerToken"] = _bearer(path)
+
+    configuration.api_key["BearerToken"] = _bearer(path)
+    configuration.refresh_api_key_hook = renew  # type: ignore[assignment]
+
+
+def _bearer(path: str) -> str:
+    try:
+        return f"Bearer {sendable('the token in the file tokenFile', _read(path, 'tokenFile').decode())}"
+    except UnicodeDecodeError:
+        raise AccessError("the token in the file tokenFile is no text") from None
+
+
+def _plugged(plugin: Entry, server: str) -> tuple[str, bytes, bytes]:
+    """Token, certificate and key from a plugin.  What it wrote may hold them, so that errors do not quote it."""
+    try:
+        if "exec" in plugin:
+            cluster = _Node("cluster", {"server": server})
+            status = _Exec(_Node("exec", plugin["exec"]), "", cluster).run()
+            pair = [str(status.get(name) or "").encode() for name in ("clientCertificateData", "clientKeyData")]
+            return str(status.get("token") or ""), pair[0], pair[1]
+        return _provided(plugin, server), b"", b""
+    except Exception as error:
+        raise AccessError(f"the plugin of the kubeconfig gave no credentials: {type(error).__name__}") from None
+
+
+def _provided(plugin: Entry, server: str) -> str:
+    """The client insists on files for authorities of providers: they stand in a directory of this instant only."""
+    parts = {"clusters": ("cluster", {"server": server}), "users": ("user", plugin)}
+    whole: Entry = {section: [{"name": "one", key: entry}] for section, (key, entry) in parts.items()}
+    whole |= {"current-context": "one", "contexts": [{"name": "one", "context": {"cluster": "one", "user": "one"}}]}
+    configuration = Configuration()
+    with _private() as folder:
+        try:
+            _FromFile(whole, temp_file_path=str(folder)).load_and_set(configuration)
+        finally:
+            files = kube_config._temp_files  # the client would hand them out again by their content
+            for content in [content for content, name in files.items() if name.startswith(f"{folder}/")]:
+                del files[content]
+    return str(configuration.api_key.get("authorization", "")).removeprefix("Bearer ")
 
 
 def _configuration() -> Configuration:
@@ -308,46 +246,82 @@ def _configuration() -> Configuration:
     return configuration
 
 
-def _named(configuration: Configuration, context: ssl.SSLContext | None) -> ApiClient:
+def _named(configuration: Configuration, context: ssl.SSLContext) -> ApiClient:
     client = ApiClient(configuration)
     client.user_agent = AGENT
     pools = client.rest_client.pool_manager
     guard(pools)
-    if context is not None:
-        pools.connection_pool_kw["ssl_context"] = context
+    pools.connection_pool_kw["ssl_context"] = context
     return client
 
 
+# --- certificates ---------------------------------------------------------------------------------------------------
 def _tls(ca: bytes, certificate: bytes, key: bytes, insecure: bool) -> ssl.SSLContext:
     """The client would need certificate and key as files; here they pass through memory, or a file of one instant."""
     try:
         context = ssl.create_default_context(cadata=ca.decode("ascii") if ca else None)
-        if ca:
-            # The authority is named by the operator, so that it need not prove what it is by extensions as well;
-            # authorities of older clusters lack them.
-            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        if insecure:
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        if certificate:
+    except (ssl.SSLError, ValueError):
+        raise _unusable("authority (certificate-authority-data)", "it is no certificate in PEM form") from None
+    if ca:
+        # The authority is named by the operator, so that it need not prove what it is by extensions as well;
+        # authorities of older clusters lack them.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if insecure:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if key and not certificate:
+        raise _unusable("key (client-key-data)", "there is no certificate for it")
+    if certificate:
+        try:
             _load_pair(context, certificate, key)
-    except (ssl.SSLError, ValueError) as error:
-        words = getattr(error, "reason", None) or type(error).__name__
-        raise AccessError(f"certificate, key or authority of the kubeconfig cannot be used: {words}") from None
+        except (ssl.SSLError, ValueError):
+            raise _blamed(certificate, key) from None
     return context
 
 
+def _unusable(what: str, why: str) -> AccessError:
+    return AccessError(f"the {what} of the kubeconfig cannot be used: {why}")
+
+
+def _blamed(certificate: bytes, key: bytes) -> AccessError:
+    """Which of the two it is."""
+    try:
+        x509.load_pem_x509_certificates(certificate)
+    except ValueError:
+        return _unusable("certificate (client-certificate-data)", "it is no certificate in PEM form")
+    if not key:
+        return _unusable("certificate (client-certificate-data)", "there is no key for it (client-key-data)")
+    try:
+        load_pem_private_key(key, None)
+    except TypeError:
+        return _unusable("key (client-key-data)", "a passphrase locks it")
+    except Exception:
+        return _unusable("key (client-key-data)", "it is no private key in PEM form")
+    return _unusable("key (client-key-data)", "it belongs to another certificate, or is too weak")
+
+
 def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """An empty passphrase, since OpenSSL would ask the terminal for one."""
     pair = certificate.rstrip() + b"\n" + key
     if hasattr(os, "memfd_create"):
         handle = os.memfd_create("pair", os.MFD_CLOEXEC)
         try:
             os.write(handle, pair)
-            context.load_cert_chain(f"/proc/self/fd/{handle}")
+            context.load_cert_chain(f"/proc/self/fd/{handle}", password="")
         finally:
             os.close(handle)
         return
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "pair")
+    with _private() as folder:
+        file = folder / "pair"
         file.touch(mode=0o600)
         file.write_bytes(pair)
-        context.load_cert_chain(file)
+        context.load_cert_chain(file, password="")
+
+
+@contextmanager
+def _private() -> Iterator[Path]:
+    """A directory that nobody else may enter, in memory where there is one, gone at the end."""
+    folder = Path(tempfile.mkdtemp(dir=MEMORY if os.access(MEMORY, os.W_OK) else None))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -18,6 +18,7 @@ import structlog
 
 from console.connectors.kubernetes.health import Health, KindHealth, of_kind
 from console.connectors.kubernetes.reflector import Limits, Reflector
+from console.connectors.kubernetes.refusals import where
 from console.connectors.kubernetes.steps import (
     Changed,
     Drop,
@@ -196,8 +197,10 @@ class ClusterFeed:
                 todo = self._perform(follower, wire)
             except Exception as error:
                 # One kind of one cluster must not end in silence because of a mistake of ours: it says so and goes on.
-                log.exception("kubernetes.unexpected", cluster=self.cluster, kind=follower.kind.name)
-                told = Lost("unexpected", f"{type(error).__name__} while following {follower.kind.name}")
+                # Its text is not logged, since that may quote a header.
+                word, name = type(error).__name__, follower.kind.name
+                log.error("kubernetes.unexpected", cluster=self.cluster, kind=name, error=word, where=where(error))
+                told = Lost("unexpected", f"{word} while following {name}")
                 todo = self._step(follower, told)
 
     def _perform(self, follower: _Follower, wire: Wire) -> list[Instruction]:

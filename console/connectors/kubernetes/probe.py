@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
+import structlog
 
 from console.connectors.kubernetes.access import Access
+from console.connectors.kubernetes.refusals import where
 from console.connectors.kubernetes.rights import rule_text
 from console.connectors.kubernetes.steps import List, Lost, Refused, Watch
 from console.connectors.kubernetes.wire import Api, Patience, Trouble
 from scheduler.cluster.errors import InputError
 from scheduler.kubernetes.objects import KINDS, Kind, decode_list
 
+log = structlog.get_logger(__name__)
 State = Literal["readable", "forbidden", "absent", "failed"]
 HURRIED = Patience(connect_s=4.0, answer_s=6.0, page_s=6.0, silent_s=6.0, page_bytes=8 << 20)
 LONGEST_S = 20.0
@@ -27,8 +30,11 @@ SKEW_S = 5.0
 
 ADVICE = {
     "unreachable": "Check the address and the port, and whether a firewall lets this machine reach the API server.",
+    "scheme": "The address begins with https, and the server answers in plain text: check the scheme and the port.",
+    "credentials": "Give a token or certificate that can be sent.",
+    "proxy": "Check the proxy-url of the kubeconfig, or HTTPS_PROXY and NO_PROXY of this process.",
     "tls": "Check the certificate-authority-data of the kubeconfig, and tls-server-name where the address differs.",
-    "silent": "The address answers a connection and nothing more: check that it is the API server, not a proxy.",
+    "silent": "Something answers and says nothing: check that it is the API server, not a proxy, and the scheme.",
     "slow": "The API server is too slow for a test; it may still be followed.",
     "cut": "The connection ended early: check proxies on the way, and the scheme of the address.",
     "broken": "Check the address.",
@@ -85,6 +91,9 @@ def _greet(api: Api) -> tuple[Refused | Lost | None, str]:
         return (told, "") if isinstance(told, Lost) or told.status == 401 else (None, "")
     except (msgspec.DecodeError, KeyError, TypeError):
         return None, ""
+    except Exception as error:  # its text may quote a header
+        log.error("probe.unexpected", error=type(error).__name__, where=where(error))
+        return Lost("unexpected", f"{type(error).__name__} while asking"), ""
 
 
 def _ask(api: Api, kinds: list[Kind]) -> list[Found]:
@@ -127,6 +136,9 @@ def _tried(kind: Kind, verb: str, act: Callable[[], None]) -> Found | None:
         return _failed(
             kind, f"the answer is no list of {kind.plural}: {error.reason}", "Check that the address is right."
         )
+    except Exception as error:  # its text may quote a header
+        log.error("probe.unexpected", kind=kind.name, error=type(error).__name__, where=where(error))
+        return _failed(kind, f"unexpected {type(error).__name__}", "This is a mistake of ours: the log says where.")
     return None
 
 

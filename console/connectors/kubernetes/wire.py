@@ -17,11 +17,14 @@ import msgspec
 import urllib3
 from kubernetes.client.exceptions import ApiException
 
-from console.connectors.kubernetes.access import Access
+from console.connectors.kubernetes.access import Access, AccessError
 from console.connectors.kubernetes.steps import List, Lost, Refused, Watch
 from scheduler.kubernetes.objects import Kind
 
 PIECE = 1 << 16
+PLAIN_HTTP = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
+_TLS = re.compile(r"\[SSL:? ?(\w*)\] ([^()]*)")
+_OBJECTS = re.compile(r"<[^<>]*>:?\s*|\b\w+\((?:host|proxy)=[^()]*\):?\s*")  # how libraries name what they hold
 _LIST_KIND = re.compile(rb'^\s*\{\s*"kind"\s*:\s*"(\w+)"')
 _EVENT_KIND = re.compile(rb'^\s*\{\s*"type"\s*:\s*"\w+"\s*,\s*"object"\s*:\s*\{\s*"kind"\s*:\s*"(\w+)"')
 
@@ -160,6 +163,8 @@ class Api:
             if answer.status != 200:
                 raise Trouble(_refusal(answer))
             yield answer
+        except AccessError as error:
+            raise Trouble(Lost("credentials", str(error))) from None
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
             raise Trouble(_lost(error)) from None
         finally:
@@ -216,17 +221,33 @@ def _plain(text: bytes) -> str:
 
 
 def _lost(error: Exception) -> Lost:
-    """The word for an error of the connection, and its text without addresses of objects in memory."""
+    """The word for an error of the connection, and its text without names of our classes."""
     cause: BaseException = error
     while isinstance(cause, urllib3.exceptions.MaxRetryError) and cause.reason is not None:
         cause = cause.reason
+    text = _bare(str(cause.reason if isinstance(cause, ApiException) else cause))
+    if isinstance(cause, urllib3.exceptions.SSLError | ApiException):
+        return of_tls(text)
     word = "broken"
     if isinstance(cause, urllib3.exceptions.ReadTimeoutError):
         word = "silent"
-    elif isinstance(cause, urllib3.exceptions.SSLError | ApiException):
-        word = "tls"
+    elif isinstance(cause, urllib3.exceptions.ProxyError):
+        word, text = "proxy", f"the proxy does not lead there: {_bare(str(cause.original_error))}"
     elif isinstance(cause, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError):
         word = "unreachable"
     elif isinstance(cause, urllib3.exceptions.IncompleteRead | urllib3.exceptions.ProtocolError):
         word = "cut"
-    return Lost(word, re.sub(r"<[^<>]*>:?\s*", "", str(cause))[:400] or type(cause).__name__)
+    return Lost(word, text[:400] or "the connection broke")
+
+
+def of_tls(text: str) -> Lost:
+    """OpenSSL's own words, and what a server that speaks plain http looks like to it."""
+    found = _TLS.search(text)
+    if found is not None and found[1] in PLAIN_HTTP:
+        return Lost("scheme", "the server does not speak TLS at that port; perhaps plain http")
+    said = found[2].strip(" .,'\")") if found is not None else ""
+    return Lost("tls", f"TLS failed: {said}" if said else "TLS failed")
+
+
+def _bare(text: str) -> str:
+    return _OBJECTS.sub("", text).strip()

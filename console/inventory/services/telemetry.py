@@ -70,7 +70,7 @@ def try_telemetry(user: Any, source: Source, asked: TelemetryAsked | None = None
     except ConnectorError as error:
         raise ClusterError("secret", str(error)) from None
     if asked is not None and asked.secret:
-        endpoint = replace(endpoint, secret=asked.secret)
+        endpoint = replace(endpoint, secret=_secret(asked))
     # Written down before anything is sent: whoever tests chooses an address that our process connects to.
     detail = {name: kept[name] for name in ("url", "means", "matchers")}
     write_down(actor=user, action="source.telemetry_tested", target_kind="source", target_id=source.name, detail=detail)
@@ -127,9 +127,16 @@ def _credential(asked: TelemetryAsked, kept: dict[str, Any], before: dict[str, A
     if not asked.secret:
         return _known_credential(kept, before)
     try:
-        return credentials.keep(asked.secret.encode())
+        return credentials.keep(_secret(asked).encode())
     except credentials.NoKeyError as error:
         raise ClusterError("secret", str(error)) from None
+
+
+def _secret(asked: TelemetryAsked) -> str:
+    try:
+        return prometheus.check_secret(asked.means, asked.secret)
+    except InputError as error:
+        raise ClusterError(error.path, error.reason) from None
 
 
 def _known_credential(kept: dict[str, Any], before: dict[str, Any]) -> str | None:

@@ -22,6 +22,7 @@ from django.utils import timezone
 from console.connectors.kubernetes.connector import KubernetesConnector, open_feed
 from console.connectors.kubernetes.feed import ClusterFeed, Terms
 from console.connectors.kubernetes.health import Health
+from console.connectors.kubernetes.refusals import where
 from console.connectors.protocol import ConnectorError
 from console.connectors.sampling import Sampler, open_sampler
 from console.inventory.models import Source, Watch
@@ -156,7 +157,8 @@ class _Follower:
             feed = feed or self._open()
             return feed, feed is not None and self._read(feed)
         except Exception as error:
-            log.exception("watch.unexpected", source=self.name, error=type(error).__name__)
+            # Its text is not logged, since that may quote a header.
+            log.error("watch.unexpected", source=self.name, error=type(error).__name__, where=where(error))
             return feed, False
 
     def _open(self) -> ClusterFeed | None:
