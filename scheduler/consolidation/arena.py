@@ -9,7 +9,7 @@ from scheduler.cluster.feasibility import Eligibility, eligibility
 from scheduler.cluster.mobility import bound_domains, immovable
 from scheduler.cluster.occupancy import borrowers
 from scheduler.cluster.records import WHOLE_GPU_MILLI
-from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
+from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Ints, Longs, Snapshot
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.columns import NONE, Arena
 from scheduler.consolidation.company import Company, company_of
@@ -25,6 +25,7 @@ class Compiled:
 
     arena: Arena
     rules: Eligibility
+    takes: Bools  # [n] may receive, as far as the node itself goes
     empty_before: Bools  # [n] counted as empty before the plan
 
 
@@ -61,16 +62,35 @@ def compile_arena(snapshot: Snapshot, scope: Bools) -> Compiled:
     empty = counted & (node[:, c.N_WORK] == 0)
     node[:, c.N_WORKED] = node[:, c.N_WORK]
     node[:, c.N_DRAINABLE] = counted & scope
-    node[:, c.N_OPEN] = snapshot.node_usable & ~empty
-    return Compiled(arena, rules, empty)
+    takes = snapshot.node_usable & ~doubled_ports(snapshot)
+    node[:, c.N_OPEN] = takes & ~empty
+    return Compiled(arena, rules, takes, empty)
+
+
+def doubled_ports(snapshot: Snapshot) -> Bools:
+    """[n] Nodes where two live pods use one host port already: no copy may arrive beside them."""
+    users = np.array([bool(spec.host_ports) for spec in snapshot.pod_specs], np.bool_)
+    doubled, seen = np.zeros(len(snapshot.node_name), np.bool_), set()
+    for p in np.flatnonzero(users[snapshot.pod_spec] & snapshot.pod_live).tolist() if len(users) else ():
+        for port in snapshot.pod_specs[snapshot.pod_spec[p]].host_ports:
+            here = int(snapshot.pod_node[p]), port
+            doubled[here[0]] |= here in seen
+            seen.add(here)
+    return doubled
 
 
 def _fixed(snapshot: Snapshot) -> Longs:
     """[p] 0 for pods that may move, else the position of the reason, or LENT."""
     fixed = immovable(snapshot).astype(np.int64)
-    lent = borrowers(snapshot)
+    lent = _tied_borrowers(snapshot)
     fixed[lent] = np.where(fixed[lent] == 0, c.LENT, fixed[lent])
     return fixed
+
+
+def _tied_borrowers(snapshot: Snapshot) -> Ints:
+    """Those whose lender keeps the node: an agent keeps none, so who borrows from one may leave like any other."""
+    lent = borrowers(snapshot)
+    return np.asarray(lent[~snapshot.pod_agent[snapshot.pod_lender[lent]]], np.int32)
 
 
 def _pod_table(snapshot: Snapshot, company: Company, fixed: Longs) -> Longs:
@@ -101,7 +121,7 @@ def _require_topology(snapshot: Snapshot, table: Longs) -> None:
 def _reduce_borrowers(snapshot: Snapshot, table: Longs) -> None:
     """Leave of each borrower only what it adds to its node beyond the lender's request and the borrowers before it."""
     spare: dict[int, list[int]] = {}
-    for p in borrowers(snapshot).tolist():
+    for p in _tied_borrowers(snapshot).tolist():
         lender = int(snapshot.pod_lender[p])
         rest = spare.setdefault(lender, [int(snapshot.pod_cpu_milli[lender]), int(snapshot.pod_gpus[lender])])
         cpu = min(rest[0], int(table[p, c.P_CPU]))
@@ -216,7 +236,7 @@ def _listed_once(snapshot: Snapshot, pod: Longs) -> dict[int, tuple[int, ...]]:
     listed = dict(snapshot.pod_devices)
     spare: dict[int, set[int]] = {}
     whole = snapshot.pod_gpu_milli == WHOLE_GPU_MILLI
-    for p in borrowers(snapshot).tolist():
+    for p in _tied_borrowers(snapshot).tolist():
         lender = int(snapshot.pod_lender[p])
         if p in listed and lender in snapshot.pod_devices and whole[p] and whole[lender]:
             left = spare.setdefault(lender, set(snapshot.pod_devices[lender]))
@@ -237,6 +257,8 @@ def _book_all(a: Arena, snapshot: Snapshot) -> None:
     home, pod = a.pod[live, c.P_NODE], a.pod[live]
     work = pod[:, c.P_AGENT] == 0
     share = (pod[:, c.P_GPUS] > 0) & (pod[:, c.P_MILLI] != WHOLE_GPU_MILLI)
+    # Too large for the smallest device: whether all of the node's pods lie on its devices has to be computed
+    swollen = (pod[:, c.P_GPUS] > 0) & ~share & (pod[:, c.P_DEVICE_MEMORY] > a.node[home, c.N_DEVICE_MEMORY])
     for column, amount in (
         (c.N_CPU, -pod[:, c.P_CPU]),
         (c.N_MEMORY, -pod[:, c.P_MEMORY]),
@@ -244,7 +266,7 @@ def _book_all(a: Arena, snapshot: Snapshot) -> None:
         (c.N_MILLI, -pod[:, c.P_GPUS] * pod[:, c.P_MILLI]),
         (c.N_WORK, work),
         (c.N_PINNED, work & (pod[:, c.P_FIXED] > 0)),
-        (c.N_FLOATING, share | (pod[:, c.P_LISTED] != NONE)),
+        (c.N_FLOATING, share | swollen | (pod[:, c.P_LISTED] != NONE)),
     ):
         np.add.at(a.node[:, column], home, amount)
     _book_slices(a, live[(pod[:, c.P_TRAITS] & c.TRAIT_SLICES) != 0])

@@ -83,8 +83,8 @@ class Draft:
 
     def _reopen(self) -> None:
         """Nodes that the plan in hand leaves empty are closed, the others are as before."""
-        node, usable = self.compiled.arena.node, self.snapshot.node_usable
-        node[:, c.N_OPEN] = usable & ((self.snapshot.node_allocatable == 0) | (node[:, c.N_WORK] > 0))
+        node, takes = self.compiled.arena.node, self.compiled.takes
+        node[:, c.N_OPEN] = takes & ((self.snapshot.node_allocatable == 0) | (node[:, c.N_WORK] > 0))
 
     def _moves(self, log: Longs, found: Schedule, order: Longs) -> tuple[Migrate, ...]:
         snapshot, names = self.snapshot, self.snapshot.node_name

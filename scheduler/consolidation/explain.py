@@ -155,6 +155,7 @@ def _room_for_findings(pod: Longs, nodes: int) -> Findings:
 
 def _question(snapshot: Snapshot, compiled: Compiled, a: Arena) -> Question:
     closed = np.full(len(a.node), NONE, np.int8)
+    closed[~compiled.takes] = COUNTED_REASONS.index("host_port")
     closed[~snapshot.node_ready] = COUNTED_REASONS.index("not_ready")
     closed[snapshot.node_cordoned] = COUNTED_REASONS.index("cordoned")
     last = np.full(len(a.node), NONE, np.int8)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from scheduler.cluster.snapshot import Longs
 from scheduler.consolidation.columns import (
     L_CHAIN,
     L_DEPTH,
@@ -9,6 +10,7 @@ from scheduler.consolidation.columns import (
     L_POD,
     L_SOURCE,
     L_TARGET,
+    N_OPEN,
     P_MOVED,
     P_NODE,
     W_CHAINS,
@@ -65,3 +67,31 @@ def _travel_entry(stamp: int) -> Callable[[Arena, int, int], None]:
 
 
 travel = _travel_entry(edition("room", "moves"))
+
+
+def _take_back_entry(stamp: int) -> Callable[[Arena, int], None]:
+    @entry
+    def take_back(a: Arena, mark: int) -> None:
+        """Take back all moves from row ``mark`` of the log on."""
+        if stamp >= 0:
+            undo(a, mark)
+
+    return take_back
+
+
+take_back = _take_back_entry(edition("room", "moves"))
+
+
+def clear(a: Arena, opened: Longs) -> None:
+    """Take all moves back; ``opened`` [n]: the nodes that were open before any."""
+    take_back(a, 0)
+    a.work[W_CHAINS] = 0
+    a.node[:, N_OPEN] = opened
+
+
+def install(a: Arena, log: Longs) -> None:
+    """Make the moves of another log, on tables that stand before any."""
+    a.log[: len(log)] = log
+    a.work[W_MOVES] = len(log)
+    a.work[W_CHAINS] = int(log[:, L_CHAIN].max(initial=-1)) + 1
+    travel(a, len(log), 1)

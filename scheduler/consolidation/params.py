@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 
 MAX_DEPTH = 3
 MAX_ROUNDS = 5
+MAX_EXACT = 500  # nodes: beyond, the exact stage's model does not fit into a minute
 
 
 class ParamError(ValueError):
@@ -22,6 +23,7 @@ class Params:
     depth: int = 3  # levels of pods that may make room for others; 0: none
     rounds: int = 3  # at most; each with a new partition
     partition: int = 500  # nodes that are solved together
+    exact_up_to: int = 100  # nodes of the largest cluster that gets the exact stage; 0: none does
     max_moves: int | None = None
     seconds: float | None = None  # a safety net only: a plan that it cut says so
     models: tuple[str, ...] = ()  # empty only nodes of these GPU models; none: all
@@ -31,6 +33,7 @@ class Params:
         _within("depth", self.depth, 0, MAX_DEPTH)
         _within("rounds", self.rounds, 1, MAX_ROUNDS)
         _within("partition", self.partition, 2, 1_000_000)
+        _within("exact_up_to", self.exact_up_to, 0, MAX_EXACT)
         if self.max_moves is not None:
             _within("max_moves", self.max_moves, 0, 10_000_000)
         if self.seconds is not None and not 0 < self.seconds <= 86_400:

@@ -6,10 +6,13 @@ import numpy as np
 
 from scheduler.cluster.build import only_cluster
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Longs, Snapshot
+from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import compile_arena
 from scheduler.consolidation.bound import net_upper
 from scheduler.consolidation.draft import Draft
+from scheduler.consolidation.moves import install, travel
 from scheduler.consolidation.params import ParamError, Params, Progress, Report
+from scheduler.consolidation.polish import polish
 from scheduler.consolidation.proof import prove
 from scheduler.consolidation.rounds import Search, switches
 from scheduler.plan.plan import Plan
@@ -34,24 +37,54 @@ def consolidate(
     """
     only_cluster(snapshot, None)
     plan = unproven(snapshot, params, seed, progress, clock)
-    return prove(snapshot, plan, lambda lighter: unproven(lighter, params, seed, None, None))
+    return prove(snapshot, plan, lambda lighter: _planned(lighter, params, seed, None, None))
 
 
 def unproven(
     snapshot: Snapshot, params: Params, seed: int, progress: Report | None, clock: Callable[[], float] | None
 ) -> Plan:
     """The same plan, whose blockers nobody has put to the test (``proof``)."""
+    return _planned(snapshot, params, seed, progress, clock)[0]
+
+
+def _planned(
+    snapshot: Snapshot, params: Params, seed: int, progress: Report | None, clock: Callable[[], float] | None
+) -> tuple[Plan, float]:
+    """The plan, and the effort that the exact stage took, in the measure of its solver."""
     compiled = compile_arena(snapshot, _scope(snapshot, params))
     upper = net_upper(snapshot, compiled)
     search = Search(compiled, params, seed, switches(snapshot), upper, _first(snapshot, params), progress, clock)
     search.run()
     draft = Draft(snapshot, compiled, params, seed, search.notes, upper)
-    chains = search.chains()
+    if search.notes or upper == 0 or len(snapshot.node_name) > params.exact_up_to:
+        return _legal(draft), 0.0
+    return _exact(draft, search)
+
+
+def _exact(draft: Draft, search: Search) -> tuple[Plan, float]:
+    """The better of the chains' plan and what the exact stage makes of it."""
+    log = draft.compiled.arena.log[: draft.standing].copy()
+    found = polish(search, draft.snapshot)
+    draft.upper, draft.standing = found.upper, len(found.log)
+    plan = _legal(draft)
+    if np.array_equal(found.log, log) or plan.net_emptied == found.net:
+        return plan, found.effort
+    travel(draft.compiled.arena, draft.standing, 0)
+    install(draft.compiled.arena, log)
+    draft.standing = len(log)
+    return max(plan, _legal(draft), key=lambda one: (one.net_emptied, -len(one.moves))), found.effort
+
+
+def _legal(draft: Draft) -> Plan:
+    """The draft's plan, without the chains that the judge refuses."""
+    searched = list(draft.notes)
+    chains = int(draft.compiled.arena.work[c.W_CHAINS])
     plan = draft.plan(chains)
-    while plan.moves and not (verdict := verify(plan, snapshot)).ok:
+    while plan.moves and not (verdict := verify(plan, draft.snapshot)).ok:
         chains = min([chains - 1, *_blamed(plan, verdict.violations)])
-        draft.notes = [*search.notes, f"cut: refused by the judge: {verdict.violations[0].detail}"]
+        draft.notes = [*searched, f"cut: refused by the judge: {verdict.violations[0].detail}"]
         plan = draft.plan(chains)
+    draft.notes = searched
     return plan
 
 

@@ -16,29 +16,35 @@ from scheduler.plan.plan import Blocker, Kept, Plan
 
 MOST_NODES = 64
 PLANS = 64  # made anew at most
+EFFORT = 1.0  # of the exact stage in all of them, in its solver's measure: two or three seconds of one core
 FIXED = ("terminating", "locked", "move_never", "lender")  # pods that have to go whatever else happens
 BY_CHOICE = ("scope", "max_moves")  # nodes that no pod keeps
 
-Again = Callable[[Snapshot], Plan]  # the same planner, params and seed
+Again = Callable[[Snapshot], tuple[Plan, float]]  # the same planner, params and seed; with its effort
 
 
 @dataclass(slots=True)
 class Proof:
-    """``left``: how many more plans may be made."""
+    """``left``: how many more plans may be made; ``effort``: how much of the exact stage is left for them."""
 
     snapshot: Snapshot
     again: Again
     left: int
+    effort: float
 
     def of(self, kept: tuple[Kept, ...]) -> tuple[Kept, ...]:
         """The same nodes in the same order; lists that were not reached stay as they are."""
         longer = [self._enough(row) for row in kept]
         return tuple(self._fewest(row) for row in longer)
 
+    @property
+    def _may_ask(self) -> bool:
+        return self.left > 0 and self.effort > 0
+
     def _enough(self, kept: Kept) -> Kept:
         """Add blockers until the node is emptied without them."""
         found = {blocker.pod: blocker for blocker in kept.blockers}
-        while found and kept.reason not in BY_CHOICE and self.left > 0:
+        while found and kept.reason not in BY_CHOICE and self._may_ask:
             more = [b for b in self._still_there(kept.node, set(found)) if b.pod not in found]
             if not more:
                 break
@@ -49,7 +55,7 @@ class Proof:
         """Drop each blocker, the last one first, without which the node is emptied all the same."""
         found = {blocker.pod: blocker for blocker in kept.blockers}
         for pod in [b.pod for b in reversed(kept.blockers) if b.constraint not in FIXED]:
-            if len(found) > 1 and self.left > 0 and not self._still_there(kept.node, set(found) - {pod}):
+            if len(found) > 1 and self._may_ask and not self._still_there(kept.node, set(found) - {pod}):
                 del found[pod]
         return msgspec.structs.replace(kept, blockers=tuple(found.values()))
 
@@ -57,7 +63,8 @@ class Proof:
         """What keeps the node once these pods are gone; nothing if it is emptied."""
         self.left -= 1
         lighter = without(self.snapshot, pods)
-        plan = self.again(lighter)
+        plan, effort = self.again(lighter)
+        self.effort -= effort
         where = _after(lighter, plan)
         row = self.snapshot.node_name.index(node)
         here = np.flatnonzero(lighter.pod_live & ~lighter.pod_agent & (where == row)).tolist()
@@ -76,10 +83,10 @@ def _own(snapshot: Snapshot, pods: list[int]) -> Iterator[Blocker]:
 
 
 def prove(snapshot: Snapshot, plan: Plan, again: Again) -> Plan:
-    """The plan with its blockers proven, in clusters of at most MOST_NODES nodes, as far as PLANS go."""
+    """The plan with its blockers proven, in clusters of at most MOST_NODES nodes, as far as PLANS and EFFORT go."""
     if len(snapshot.node_name) > MOST_NODES or plan.notes:
         return plan
-    kept = Proof(snapshot, again, PLANS).of(plan.kept)
+    kept = Proof(snapshot, again, PLANS, EFFORT).of(plan.kept)
     return msgspec.structs.replace(plan, kept=kept)
 
 

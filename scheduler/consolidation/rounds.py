@@ -10,7 +10,7 @@ from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import UNKNOWN, Ints, Longs, Snapshot
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import Compiled
-from scheduler.consolidation.moves import travel
+from scheduler.consolidation.moves import clear, install
 from scheduler.consolidation.params import Params, Progress, Report
 from scheduler.consolidation.partition import partition
 from scheduler.consolidation.search import drain_all
@@ -37,25 +37,28 @@ class Search:
     clock: Callable[[], float] | None = None
     notes: list[str] = field(default_factory=list)
     started: float = 0.0
+    opened: Longs = field(init=False)  # [n] 1: was open before any move
+
+    def __post_init__(self) -> None:
+        self.opened = self.compiled.arena.node[:, c.N_OPEN].copy()
 
     def run(self) -> None:
         """Fill the arena's log with moves that empty nodes."""
         a, limit = self.compiled.arena, self.params.max_moves
         a.work[c.W_LIMIT] = NO_LIMIT if limit is None else limit
         self.started = self.clock() if self.clock else 0.0
-        opened = a.node[:, c.N_OPEN].copy()
         best: tuple[tuple[int, int], Longs] | None = None
         for attempt in range(ATTEMPTS if len(a.node) <= SMALL else 1):
             self._attempt(attempt)
-            score = self._net(), -int(a.work[c.W_MOVES])
+            score = net_of(self.compiled), -int(a.work[c.W_MOVES])
             if best is None or score > best[0]:
                 best = score, a.log[: a.work[c.W_MOVES]].copy()
-            if self.notes or self._net() == self.upper:
+            if self.notes or net_of(self.compiled) == self.upper:
                 break
-            self._clear(opened)
+            clear(a, self.opened)
         if best is not None:
-            self._clear(opened)
-            self._install(best[1])
+            clear(a, self.opened)
+            install(a, best[1])
 
     def _attempt(self, attempt: int) -> None:
         self._drain_first()
@@ -74,34 +77,12 @@ class Search:
             for levels in (0, self.params.depth):
                 drain_all(self.compiled.arena, self.first, members, NOBODY, levels, NO_LIMIT)
 
-    def _clear(self, opened: Longs) -> None:
-        """Take all moves back and open the nodes that were open."""
-        a = self.compiled.arena
-        travel(a, int(a.work[c.W_MOVES]), 0)
-        a.work[c.W_MOVES], a.work[c.W_CHAINS] = 0, 0
-        a.node[:, c.N_OPEN] = opened
-
-    def _install(self, log: Longs) -> None:
-        a = self.compiled.arena
-        a.log[: len(log)] = log
-        a.work[c.W_MOVES] = len(log)
-        a.work[c.W_CHAINS] = int(log[:, c.L_CHAIN].max(initial=-1)) + 1
-        travel(a, len(log), 1)
-
     def _sweep(self) -> None:
         """Nodes that move directly anywhere in the cluster, over the borders of partitions."""
         node = self.compiled.arena.node
         members = np.flatnonzero(node[:, c.N_OPEN] == 1)
         order = drain_order(node, members, np.zeros(len(members)))
         drain_all(self.compiled.arena, order, members, NOBODY, 0, NO_LIMIT)
-
-    def chains(self) -> int:
-        """Nodes drained so far."""
-        return int(self.compiled.arena.work[c.W_CHAINS])
-
-    def _net(self) -> int:
-        opened = self.compiled.empty_before & (self.compiled.arena.node[:, c.N_WORK] > 0)
-        return self.chains() - int(opened.sum())
 
     def _solve(self, members: Longs, empties: Longs, spread: Doubles) -> int:
         """First what takes no room-making, then the rest: whoever moves directly costs one move."""
@@ -122,15 +103,28 @@ class Search:
         return np.asarray(empty[np.sort(first)])
 
     def _stopped(self, turn: int, group: int, groups: int) -> bool:
-        a, params = self.compiled.arena, self.params
-        now = Progress(turn + 1, params.rounds, group + 1, groups, self._net(), int(a.work[c.W_MOVES]))
+        moves = int(self.compiled.arena.work[c.W_MOVES])
+        now = Progress(turn + 1, self.params.rounds, group + 1, groups, net_of(self.compiled), moves)
+        return self.stopped(now, f"in round {now.round}, partition {now.partition} of {groups}")
+
+    def stopped(self, now: Progress, where: str) -> bool:
+        """Whether the caller or the clock says to stop, which is noted once; it does not go on after that."""
+        if self.notes:
+            return True
+        params = self.params
         if self.report is not None and not self.report(now):
-            self.notes.append(f"cut: cancelled in round {now.round}, partition {now.partition} of {groups}")
+            self.notes.append(f"cut: cancelled {where}")
             return True
         if self.clock is not None and params.seconds is not None and self.clock() - self.started > params.seconds:
             self.notes.append(f"cut: stopped by the wall clock after {params.seconds} s")
             return True
         return False
+
+
+def net_of(compiled: Compiled) -> int:
+    """Nodes drained so far less empty ones that received."""
+    opened = compiled.empty_before & (compiled.arena.node[:, c.N_WORK] > 0)
+    return int(compiled.arena.work[c.W_CHAINS]) - int(opened.sum())
 
 
 def drain_order(node: Longs, members: Longs, spread: Doubles) -> Longs:

@@ -55,8 +55,8 @@ class World:
             "pods", {"name": name, "namespace": "jobs", "tenant": "t1", "node": node, "gpus": gpus, **fields}
         )
 
-    def agent(self, name: str, node: str, owner: str = "DaemonSet", **fields: Any) -> Self:
-        return self.pod(name, node, 0, namespace="sys", tenant=None, owner={"kind": owner}, **fields)
+    def agent(self, name: str, node: str, owner: str = "DaemonSet", gpus: int = 0, **fields: Any) -> Self:
+        return self.pod(name, node, gpus, namespace="sys", tenant=None, owner={"kind": owner}, **fields)
 
     def gang(self, name: str, min_members: int, **fields: Any) -> Self:
         return self._add("gangs", {"name": name, "namespace": "jobs", "min_members": min_members, **fields})

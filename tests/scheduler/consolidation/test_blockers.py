@@ -73,14 +73,14 @@ def shared_world() -> World:
     + [made for seed in range(40) if not ((made := random_world(seed).snapshot()).pod_lender >= 0).any()],
 )
 def test_sums_on_the_shelves_equal_a_look_at_every_node(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    quick = planner.unproven(snapshot, planner.Params(rounds=1), 0, None, None)
+    quick = planner.unproven(snapshot, planner.Params(rounds=1, exact_up_to=0), 0, None, None)
     fill = shelves.fill_shelves
 
     def one_by_one(a):  # type: ignore[no-untyped-def]
         return fill(a)._replace(exact=np.zeros(1, np.int64))
 
     monkeypatch.setattr(explain, "fill_shelves", one_by_one)
-    slow = planner.unproven(snapshot, planner.Params(rounds=1), 0, None, None)
+    slow = planner.unproven(snapshot, planner.Params(rounds=1, exact_up_to=0), 0, None, None)
     assert quick.kept == slow.kept
 
 

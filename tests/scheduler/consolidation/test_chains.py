@@ -9,7 +9,7 @@ import pytest
 from scheduler.cluster.build import build
 from scheduler.cluster.errors import InputError
 from scheduler.consolidation.params import ParamError, Progress
-from scheduler.consolidation.planner import Params, consolidate
+from scheduler.consolidation.planner import Params, consolidate, unproven
 from scheduler.plan.verify import verify
 from scheduler.worlds.generate import generate
 from tests.builders.random_worlds import random_world
@@ -82,8 +82,8 @@ def test_a_second_plan_finds_little_and_a_third_agrees(seed: int) -> None:
 @pytest.mark.parametrize("limit", [0, 1, 3])
 def test_the_limit_on_moves_holds(limit: int) -> None:
     snapshot = build(generate("small78", nodes=40, seed=3))
-    free = consolidate(snapshot, Params())
-    plan = consolidate(snapshot, Params(max_moves=limit))
+    free = unproven(snapshot, Params(), 0, None, None)
+    plan = unproven(snapshot, Params(max_moves=limit), 0, None, None)
     assert verify(plan, snapshot).ok
     assert len(plan.moves) <= limit < len(free.moves)
 
@@ -103,7 +103,17 @@ def test_only_nodes_of_the_models_in_scope_are_emptied() -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("depth", 4), ("depth", -1), ("rounds", 0), ("rounds", 6), ("partition", 1), ("max_moves", -1), ("seconds", 0.0)],
+    [
+        ("depth", 4),
+        ("depth", -1),
+        ("rounds", 0),
+        ("rounds", 6),
+        ("partition", 1),
+        ("exact_up_to", -1),
+        ("exact_up_to", 501),
+        ("max_moves", -1),
+        ("seconds", 0.0),
+    ],
 )
 def test_params_name_the_field_out_of_range(field: str, value: float) -> None:
     with pytest.raises(ParamError) as caught:

@@ -2,6 +2,11 @@
 
 from typing import Any
 
+import numpy as np
+import pytest
+
+from scheduler.consolidation.planner import Params, unproven
+from tests.builders.random_worlds import random_world
 from tests.builders.worlds import world
 from tests.scheduler.consolidation.planning import kept_of, moves_of, plan_of
 
@@ -50,3 +55,39 @@ def test_slices_that_are_not_there_close_their_node_until_they_are_gone() -> Non
     }
     made.rows["nodes"][1]["devices"] = cut(2)
     assert moves_of(plan_of(made)) == [("jobs/m", "n0", "n1")]
+
+
+def test_a_node_with_one_port_used_twice_takes_nobody() -> None:
+    made = world().nodes("n0", "n1", "n2").pod("p", "n0", 1).pod("c", "n2", 2, locked=True)
+    made.pod("a", "n1", 3, host_ports=[53], locked=True).pod("b", "n1", 3, host_ports=[53], locked=True)
+    plan = plan_of(made)
+    assert moves_of(plan) == [("jobs/p", "n0", "n2")]
+    assert plan.bound.proven
+
+
+def test_a_node_whose_pods_are_too_large_for_its_devices_takes_nobody() -> None:
+    made = world().node("n0").node("n1", gpu_memory_mib=1000).pod("p", "n0", 1)
+    plan = plan_of(made.pod("x", "n1", 1, gpu_memory_mib=9000, locked=True))
+    assert not plan.moves
+    assert not plan.notes
+    assert [(b.pod, b.constraint) for b in kept_of(plan)["n0"].blockers] == [("jobs/p", "gpus")]
+
+
+def test_a_pod_that_borrows_from_an_agent_may_leave_like_any_other() -> None:
+    made = world().nodes("n0", "n1").agent("ds", "n0", gpus=1, standby=True)
+    made.pod("lp", "n0", 1, tier="LP", lent_by="sys/ds").pod("x", "n1", 1, locked=True)
+    plan = plan_of(made)
+    assert moves_of(plan) == [("jobs/lp", "n0", "n1")]
+    assert plan.net_emptied == 1
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_planner_and_judge_agree_where_nodes_are_over_committed(seed: int) -> None:
+    made, rng = random_world(seed), np.random.default_rng(seed)
+    names = [row["name"] for row in made.rows["nodes"]]
+    for i, node in enumerate(rng.choice(names, 3).tolist()):
+        for twin in "ab":
+            made.pod(f"port-{i}{twin}", node, 0, host_ports=[8000 + i % 2], locked=True)
+        made.pod(f"big-{i}", node, 1, gpu_memory_mib=10_000_000, locked=True)
+    plan = unproven(made.snapshot(), Params(), 0, None, None)
+    assert not any("judge" in note for note in plan.notes), plan.notes

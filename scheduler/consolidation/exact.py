@@ -1,0 +1,197 @@
+"""The exact stage: how many pods of each kind leave and reach each node, as rules for a solver.
+
+The model knows eligibility, slots, CPU, memory, GPUs and pods that keep apart on every node, and the flows of ``bound``
+as cuts that follow from these.  The place on devices, affinity, budgets and the order of moves are left out or made
+easier, never harder: what is proven holds for every legal plan, and what is found has to be walked (``walk``).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from scheduler.cluster.snapshot import Bools, Longs
+from scheduler.consolidation import columns as c
+from scheduler.consolidation.arena import Compiled
+from scheduler.consolidation.columns import NONE, Arena
+from scheduler.consolidation.kinds import GPU_MILLI, Kinds, company_terms, suits
+
+Key = tuple[int, int]  # node, kind
+Var = cp_model.IntVar
+Sum = cp_model.LinearExpr | cp_model.IntVar | int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Pods by node and kind, where there are some."""
+
+    leaves: dict[Key, int]
+    reaches: dict[Key, int]
+    drained: frozenset[int]
+    opened: frozenset[int]  # empty nodes that receive
+
+    @property
+    def net(self) -> int:
+        return len(self.drained) - len(self.opened)
+
+    @property
+    def moves(self) -> int:
+        return sum(self.leaves.values())
+
+
+class Model:
+    """Variables and rules; the tables stand as before any move.  ``usable`` [n]: ready and not cordoned."""
+
+    def __init__(self, compiled: Compiled, kinds: Kinds, usable: Bools, upper: int) -> None:
+        a = compiled.arena
+        self.kinds, self.rules = kinds, cp_model.CpModel()
+        able = (a.node[:, c.N_DRAINABLE] == 1) & (a.node[:, c.N_WORK] > 0) & (a.node[:, c.N_PINNED] == 0)
+        takers = np.flatnonzero(usable)
+        self.drained = {n: self.rules.new_bool_var("") for n in np.flatnonzero(able).tolist()}
+        self.opened = {n: self.rules.new_bool_var("") for n in np.flatnonzero(compiled.empty_before).tolist()}
+        self.stands = _standing(a, kinds)
+        self.leaves = {key: self.rules.new_int_var(0, n, "") for key, n in self.stands.items()}
+        self.most = self._arrivals(a, takers)
+        self.reaches = {key: self.rules.new_int_var(0, n, "") for key, n in self.most.items()}
+        self.net: Sum = sum(self.drained.values()) - sum(self.opened.values())
+        self.moves: Sum = sum(self.leaves.values())
+        self.milli: Sum = sum(int(kinds.asks[k, GPU_MILLI]) * var for (_, k), var in self.leaves.items())
+        self._flow()
+        self._room(takers)
+        self._apart(a)
+        self._cuts(takers)
+        self.rules.add(self.net <= upper)
+
+    def _arrivals(self, a: Arena, takers: Longs) -> dict[Key, int]:
+        """How many of a kind a node could take once all that may leave has left, where that is not nobody."""
+        could, total = self.kinds.free.copy(), [0] * len(self.kinds.asks)
+        for (n, k), count in self.stands.items():
+            could[n] += count * self.kinds.asks[k]
+            total[k] += count
+        found = {}
+        for k, count in enumerate(total):
+            eligible = takers[suits(a, int(self.kinds.first[k]), takers)]
+            asked = self.kinds.asks[k] > 0
+            most = np.min(could[eligible][:, asked] // self.kinds.asks[k, asked], axis=1, initial=count)
+            for n, fits in zip(eligible.tolist(), most.tolist(), strict=True):
+                if fits > 0:
+                    found[n, k] = fits
+        return found
+
+    def _flow(self) -> None:
+        """What leaves arrives; what is emptied keeps nobody and takes nobody; closed nodes take nobody."""
+        balance: dict[int, list[Sum]] = defaultdict(list)
+        for (n, k), left in self.leaves.items():
+            balance[k].append(left)
+            if n in self.drained:
+                self.rules.add(left == self.stands[n, k]).only_enforce_if(self.drained[n])
+        for (n, k), reached in self.reaches.items():
+            balance[k].append(-reached)
+            if n in self.drained:
+                self.rules.add(reached == 0).only_enforce_if(self.drained[n])
+            if n in self.opened:
+                self.rules.add(reached == 0).only_enforce_if(~self.opened[n])
+        for terms in balance.values():
+            self.rules.add(sum(terms) == 0)
+
+    def _room(self, takers: Longs) -> None:
+        used: dict[int, list[tuple[Var, int, int]]] = defaultdict(list)
+        for sign, variables in ((1, self.reaches), (-1, self.leaves)):
+            for (n, k), var in variables.items():
+                used[n].append((var, k, sign))
+        asks, free = self.kinds.asks.tolist(), self.kinds.free.tolist()
+        for n in takers.tolist():
+            for r, room in enumerate(free[n]):
+                terms = [sign * asks[k][r] * var for var, k, sign in used[n] if asks[k][r]]
+                if terms:
+                    self.rules.add(sum(terms) <= room)
+
+    def _apart(self, a: Arena) -> None:
+        """Of the pods that refuse and carry one label, or use one port, a node holds one and nobody beside it."""
+        among, beside, fixed = _terms(a, self.kinds)
+        for term, kinds in among.items():
+            for n in {n for n, k in (*self.leaves, *self.reaches) if k in kinds}:
+                self._one_of(n, kinds, beside[term], fixed[n, term])
+
+    def _one_of(self, n: int, kinds: set[int], others: set[int], fixed: int) -> None:
+        """What already stands against the rule may stay so."""
+        if sum(self.stands.get((n, k), 0) for k in kinds) + fixed > 1:
+            return
+        here = sum(self._stays(n, k) for k in sorted(kinds)) + fixed
+        self.rules.add(here <= 1)
+        for k in sorted(others):
+            if (n, k) in self.reaches:
+                reached = self.reaches[n, k]
+                most = self.most[n, k]
+                self.rules.add(reached + most * here <= most)
+
+    def _stays(self, n: int, k: int) -> Sum:
+        """How many of the kind stand on the node in the end."""
+        return self.stands.get((n, k), 0) - self.leaves.get((n, k), 0) + self.reaches.get((n, k), 0)
+
+    def _cuts(self, takers: Longs) -> None:
+        """Emptied nodes give their use and their own free part back: both must fit into what is free elsewhere."""
+        free, takes = self.kinds.free, set(takers.tolist())
+        use = np.zeros_like(free)
+        for (n, k), count in self.stands.items():
+            use[n] += count * self.kinds.asks[k]
+        for r in range(free.shape[1]):
+            given = [int(use[n, r] + (free[n, r] if n in takes else 0)) * var for n, var in self.drained.items()]
+            found = [int(free[n, r]) * var for n, var in self.opened.items()]
+            stock = int(free[[n for n in sorted(takes) if n not in self.opened], r].sum())
+            self.rules.add(sum(given) <= stock + sum(found))
+
+    def demand(self, most_moves: int | None, drained: Iterable[int]) -> None:
+        """At most so many moves, and these nodes among the emptied ones."""
+        if most_moves is not None:
+            self.rules.add(self.moves <= most_moves)
+        for n in drained:
+            self.rules.add(self.drained[n] == 1)
+
+    def hint(self, counts: Counts) -> None:
+        """Where the solver begins."""
+        self.rules.clear_hints()  # type: ignore[no-untyped-call]
+        for variables, known in ((self.leaves, counts.leaves), (self.reaches, counts.reaches)):
+            for key, var in variables.items():
+                self.rules.add_hint(var, known.get(key, 0))
+        for switches, on in ((self.drained, counts.drained), (self.opened, counts.opened)):
+            for n, switch in switches.items():
+                self.rules.add_hint(switch, n in on)
+
+    def read(self, solver: cp_model.CpSolver) -> Counts:
+        """The counts of the solver's last answer."""
+        return Counts(
+            leaves=_positive(solver, self.leaves),
+            reaches=_positive(solver, self.reaches),
+            drained=frozenset(n for n, var in self.drained.items() if solver.value(var)),
+            opened=frozenset(n for n, var in self.opened.items() if solver.value(var)),
+        )
+
+
+def _standing(a: Arena, kinds: Kinds) -> dict[Key, int]:
+    pods = np.flatnonzero(kinds.of != NONE)
+    keys, counts = np.unique(np.stack([a.pod[pods, c.P_NODE], kinds.of[pods]], 1), axis=0, return_counts=True)
+    return {(n, k): count for (n, k), count in zip(keys.tolist(), counts.tolist(), strict=True)}
+
+
+def _terms(a: Arena, kinds: Kinds) -> tuple[dict[int, set[int]], dict[int, set[int]], dict[Key, int]]:
+    """Kinds that a term keeps apart from their like, kinds that must not stand beside those, fixed pods by node."""
+    among, beside = defaultdict(set), defaultdict(set)
+    for k, p in enumerate(kinds.first.tolist()):
+        apart, near = company_terms(a, p)
+        for term in apart:
+            among[term].add(k)
+        for term in near - apart:
+            beside[term].add(k)
+    fixed: dict[Key, int] = defaultdict(int)
+    stay = (a.pod[:, c.P_NODE] >= 0) & (kinds.of == NONE) & (a.pod[:, c.P_FIXED] != c.LENT)
+    for p in np.flatnonzero(stay).tolist():
+        for term in company_terms(a, p)[0]:
+            fixed[int(a.pod[p, c.P_NODE]), term] += 1
+    return among, beside, fixed
+
+
+def _positive(solver: cp_model.CpSolver, variables: dict[Key, Var]) -> dict[Key, int]:
+    return {key: value for key, var in variables.items() if (value := solver.value(var))}

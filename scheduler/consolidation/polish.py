@@ -1,0 +1,86 @@
+"""The exact stage on top of the chains: the solver's counts, walked as chains, where they are better."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler.cluster.occupancy import borrowers
+from scheduler.cluster.snapshot import Longs, Snapshot
+from scheduler.consolidation import columns as c
+from scheduler.consolidation.arena import Compiled
+from scheduler.consolidation.exact import Counts, Key, Model
+from scheduler.consolidation.kinds import Kinds, kinds_of
+from scheduler.consolidation.moves import clear, install
+from scheduler.consolidation.params import Progress
+from scheduler.consolidation.rounds import Search, net_of
+from scheduler.consolidation.solver import GoOn, Question
+from scheduler.consolidation.walk import Walk
+
+EFFORT = 0.03  # of the solver for each node
+LEAST_EFFORT = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Polished:
+    """``log`` as in the arena; ``upper`` bounds net emptied nodes; ``effort`` was spent, in the solver's measure."""
+
+    log: Longs
+    net: int
+    upper: int
+    effort: float
+
+
+def polish(search: Search, snapshot: Snapshot) -> Polished:
+    """Look for better moves than those that the search has found; its tables stand after whichever are better."""
+    compiled, a = search.compiled, search.compiled.arena
+    log = a.log[: a.work[c.W_MOVES]].copy()
+    clear(a, search.opened)
+    kinds = kinds_of(a, borrowers(snapshot))
+    start = counts_of(log, kinds, compiled)
+    model = Model(compiled, kinds, snapshot.node_usable, search.upper)
+    kept = start.drained & frozenset(search.first.tolist())
+    model.demand(search.params.max_moves, sorted(kept))
+    effort = max(LEAST_EFFORT, EFFORT * len(a.node))
+    answer = Question(model, effort, _go_on(search, start)).ask(start)
+    Walk(a, kinds, answer.counts, search.params.depth).run()
+    if _score(compiled) <= (start.net, -start.moves, -_milli(compiled, log)):
+        clear(a, search.opened)
+        install(a, log)
+    # A bound on plans that empty the nodes asked for first says nothing about the others
+    upper = search.upper if kept else min(search.upper, answer.upper)
+    return Polished(a.log[: a.work[c.W_MOVES]].copy(), net_of(compiled), upper, answer.effort)
+
+
+def _go_on(search: Search, start: Counts) -> GoOn | None:
+    """Report what the chains have reached for as long as the solver works; None if nobody listens."""
+    if search.report is None and search.clock is None:
+        return None
+    rounds = search.params.rounds
+    now = Progress(rounds, rounds, 1, 1, start.net, start.moves)
+    return lambda: not search.stopped(now, "in the exact stage")
+
+
+def counts_of(log: Longs, kinds: Kinds, compiled: Compiled) -> Counts:
+    """What moves say, as counts."""
+    leaves: dict[Key, int] = defaultdict(int)
+    reaches: dict[Key, int] = defaultdict(int)
+    for p, source, target in log[:, [c.L_POD, c.L_SOURCE, c.L_TARGET]].tolist():
+        leaves[source, int(kinds.of[p])] += 1
+        reaches[target, int(kinds.of[p])] += 1
+    drained = log[log[:, c.L_DEPTH] == 0, c.L_SOURCE]
+    opened = [t for t in np.unique(log[:, c.L_TARGET]).tolist() if compiled.empty_before[t]]
+    return Counts(dict(leaves), dict(reaches), frozenset(drained.tolist()), frozenset(opened))
+
+
+def _score(compiled: Compiled) -> tuple[int, int, int]:
+    """Order of preference between plans, before the order of names."""
+    a = compiled.arena
+    log = a.log[: a.work[c.W_MOVES]]
+    return net_of(compiled), -len(log), -_milli(compiled, log)
+
+
+def _milli(compiled: Compiled, log: Longs) -> int:
+    """GPU milli that move."""
+    pods = compiled.arena.pod[log[:, c.L_POD]]
+    return int((pods[:, c.P_GPUS] * pods[:, c.P_MILLI]).sum())
