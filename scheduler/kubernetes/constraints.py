@@ -14,18 +14,20 @@ from scheduler.kubernetes.builtin import Affinity, Container, Pod, PodAffinityTe
 from scheduler.kubernetes.selectors import (
     HOSTNAME,
     NAME_FIELD,
+    NAMESPACE_NAME,
+    UNKNOWN_SPACE,
     Expression,
     Selector,
     Terms,
     both,
     canonical,
+    in_spaces,
     noisy,
     terms,
 )
 from scheduler.kubernetes.unheld import Note, What
 from scheduler.kubernetes.wire import LabelSelector, Toleration
 
-NAMESPACE_NAME = "kubernetes.io/metadata.name"
 AFFINITY, ANTI = "$.spec.affinity.podAffinity", "$.spec.affinity.podAntiAffinity"
 SPREAD = "$.spec.topologySpreadConstraints"
 Pairs = tuple[tuple[str, str], ...]
@@ -43,6 +45,7 @@ class Constraints:
     with_peers: Selector | None = None
     without_peers: tuple[Selector, ...] = ()
     wide_without: tuple[Selector, ...] = ()  # anti-affinity in larger places than a node; binds those who match, too
+    foreign_without: tuple[Selector, ...] = ()  # the same into other namespaces, on labels of ``with_space``
     host_ports: tuple[int, ...] = ()
     pinned: bool = False
 
@@ -67,6 +70,7 @@ def read_constraints(pod: Pod) -> tuple[Constraints, tuple[Note, ...]]:
         with_peers=with_peers,
         without_peers=tuple(sorted(set(without))),
         wide_without=tuple(sorted(set(wide))),
+        foreign_without=_into_others(spec.affinity, pod.metadata.namespace),
         host_ports=ports,
         pinned=pinned,
     )
@@ -153,6 +157,24 @@ def _peers(term: PodAffinityTerm, own: str) -> Selector | None:
     """The selector on pods of the own namespace, None where the term looks into others or matches nobody."""
     inside = term.namespaces in ((), (own,)) and _own_only(term.namespace_selector, own, bool(term.namespaces))
     return canonical(term.label_selector) if inside else None
+
+
+def _into_others(affinity: Affinity | None, own: str) -> tuple[Selector, ...]:
+    """Whom anti-affinity keeps away in other namespaces.  One of unknown labels may be meant, so its pods are, too."""
+    apart = affinity.pod_anti_affinity if affinity else None
+    found: set[Selector] = set()
+    for term in apart.required_during_scheduling_ignored_during_execution if apart else ():
+        selector = canonical(term.label_selector)
+        if selector is None or _peers(term, own) is not None:
+            continue
+        if term.namespaces:
+            found.add(in_spaces(selector, ((NAMESPACE_NAME, "In", tuple(sorted(set(term.namespaces)))),)))
+        spaces = canonical(term.namespace_selector)
+        if spaces is not None:
+            found.add(in_spaces(selector, spaces))
+            if any(key != NAMESPACE_NAME for key, _, _ in spaces):
+                found.add(both([selector, tuple((key, "In", (value,)) for key, value in UNKNOWN_SPACE.items())]))
+    return tuple(sorted(found))
 
 
 def _own_only(selector: LabelSelector | None, own: str, named: bool) -> bool:

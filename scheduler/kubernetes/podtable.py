@@ -12,7 +12,7 @@ from scheduler.kubernetes.ordered import Ordered
 from scheduler.kubernetes.pods import PodFacts, Pool, Shape, read_pod
 from scheduler.kubernetes.resolving import Around, Prepared, Resolved, prepare, resolve, unique
 from scheduler.kubernetes.seen import SeenPod
-from scheduler.kubernetes.selectors import Selector, Terms, single
+from scheduler.kubernetes.selectors import Selector, Terms, single, with_space
 from scheduler.kubernetes.slices import ClaimFacts, read_claim
 from scheduler.kubernetes.store import Store
 from scheduler.kubernetes.topology import Levels
@@ -50,6 +50,7 @@ class PodTable:
         self._cluster, self._levels = "", Levels()
         self._still = False
         self.watchlist = Watchlist()
+        self._foreign = Watchlist()  # of all namespaces together; only placed in while something is watched
 
     @property
     def facts(self) -> Mapping[Key, PodFacts]:
@@ -74,6 +75,7 @@ class PodTable:
             self._in_namespace[facts.namespace].add(key)
         if before is None or before.labels != facts.labels:
             self.watchlist.place(key, facts.labels)
+            self._place_abroad(key)
         if before is None or before.shape.constraints != facts.shape.constraints:
             self._watch(facts)
             if before is not None:
@@ -92,6 +94,7 @@ class PodTable:
         self._in_namespace[facts.namespace].discard(key)
         self._on_node[facts.node].discard(key)
         self.watchlist.remove(key)
+        self._foreign.remove(_abroad(key))
         self._unwatch(facts)
         self._forget(key)
 
@@ -99,6 +102,8 @@ class PodTable:
         self._dirty |= self._on_node.get(name, set())
 
     def thing_changed(self, kind: str, key: Key) -> None:
+        for pod in self._in_namespace.get(key[1], ()) if kind == NAMESPACES else ():
+            self._place_abroad(pod)
         self._dirty |= (
             self._in_namespace.get(key[1], set()) if kind == NAMESPACES else self._users.get((kind, key), set())
         )
@@ -120,10 +125,22 @@ class PodTable:
     def _watch(self, facts: PodFacts) -> None:
         for selector, role in _watched(facts):
             self._dirty |= self.watchlist.watch((facts.namespace, selector), role)
+        for selector in facts.shape.constraints.foreign_without:
+            self._dirty |= set(map(_home, self._foreign.watch(("", selector), "wide")))
 
     def _unwatch(self, facts: PodFacts) -> None:
         for selector, role in _watched(facts):
             self._dirty |= self.watchlist.unwatch((facts.namespace, selector), role) & self._facts.keys()
+        for selector in facts.shape.constraints.foreign_without:
+            self._dirty |= set(map(_home, self._foreign.unwatch(("", selector), "wide"))) & self._facts.keys()
+
+    def _place_abroad(self, key: Key) -> None:
+        if not self._foreign.idle:
+            self._foreign.place(_abroad(key), self._with_space(key))
+
+    def _with_space(self, key: Key) -> dict[str, str]:
+        space = self._store.get(NAMESPACES, ("", key[0]))
+        return with_space(self._facts[key].labels, key[0], None if space is None else space.metadata.labels)
 
     def _pods_of(self, namespace: str) -> Iterable[tuple[Key, dict[str, str]]]:
         return ((key, self._facts[key].labels) for key in self._in_namespace.get(namespace, ()))
@@ -150,6 +167,8 @@ class PodTable:
             self._dirty.update(self._facts)
         self._cluster, self._levels = cluster, levels
         self._dirty |= self.watchlist.settle(self._pods_of)
+        everywhere = self._foreign.settle(lambda _: ((_abroad(key), self._with_space(key)) for key in self._facts))
+        self._dirty |= set(map(_home, everywhere))
         for key in sorted(self._dirty):  # so lie their facts after a list
             self._resolve(key)
         self._ordered.update(self._records, self._dirty | self._gone)
@@ -177,7 +196,17 @@ class PodTable:
             return read_claim(found) if isinstance(found, ResourceClaim) else None
 
         machine = self._machines.machine(facts.node) if facts.node else None
-        around = Around(self._cluster, self._options, self._levels, look, claim, machine, self.watchlist, self._still)
+        around = Around(
+            self._cluster,
+            self._options,
+            self._levels,
+            look,
+            claim,
+            machine,
+            self.watchlist,
+            shunned=bool(self._foreign.matched(_abroad(key))),
+            still=self._still,
+        )
         found = resolve(facts, around, self._prepare(facts))
         self._enter(key, found, uses)
 
@@ -211,6 +240,16 @@ class PodTable:
 
     def unheld(self) -> list[Unheld]:
         return [note.of(PODS, *key) for key in sorted(self._notes) for note in self._notes[key]]
+
+
+def _abroad(key: Key) -> Key:
+    """A pod among those of all namespaces; names of namespaces have no slash."""
+    return "", "/".join(key)
+
+
+def _home(key: Key) -> Key:
+    namespace, _, name = key[1].partition("/")
+    return namespace, name
 
 
 def _watched(facts: PodFacts) -> list[tuple[Selector, Role]]:

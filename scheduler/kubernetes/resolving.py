@@ -24,6 +24,7 @@ from scheduler.kubernetes.unheld import Note
 from scheduler.kubernetes.watching import Watchlist
 
 REGIONS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
+SHUNNED = Note("foreign_peers", "pinned", "$.metadata.labels", "pods of other namespaces keep away from it")
 SHARED_MODES = ("ReadWriteMany", "ReadOnlyMany")
 
 
@@ -38,6 +39,7 @@ class Around:
     claims: Claims
     machine: Machine | None
     watchlist: Watchlist
+    shunned: bool = False  # by anti-affinity of pods in other namespaces
     still: bool = False  # nothing may move, for a reason that is told once for all pods
 
 
@@ -129,6 +131,9 @@ def resolve(pod: PodFacts, around: Around, ready: Prepared) -> Resolved:
     if shape.wish is not None:
         topology, pinned = wish_record(shape.wish, around.levels, draft.notes)
         draft.pinned |= pinned
+    if around.shunned and not draft.pinned:
+        draft.pinned = True
+        draft.notes.append(SHUNNED)
     labels = _labels(pod, draft, around)
     record = _record(pod, around, ready, draft, held, labels, gang.record, topology)
     kept = () if agent else tuple(dict.fromkeys(draft.notes))

@@ -17,6 +17,9 @@ NAME_FIELD = "metadata.name"
 Term = tuple[Selector, Selector]  # on labels, on fields
 Terms = tuple[Term, ...]  # one must hold, so () matches nothing
 HOSTNAME = "kubernetes.io/hostname"
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+SPACE = "namespace:"  # before labels of a pod's namespace; no label has a colon
+UNKNOWN_SPACE = {"unknown:namespace": "true"}
 # Labels that say how a machine is built or what it is called: a hundred of them on a GPU node, most of them on every
 # node another value.  Records leave them out; a pod that selects by one is held by a derived label.
 NOISE = ("feature.node.kubernetes.io/", "beta.kubernetes.io/", "beta.amd.com/", "node.alpha.kubernetes.io/")
@@ -132,6 +135,17 @@ def anchor(selector: Selector) -> tuple[str, str] | None:
 def digest(selector: Selector | Terms) -> str:
     """A short name for a selector, the same in every process."""
     return blake2b(repr(selector).encode(), digest_size=8).hexdigest()
+
+
+def in_spaces(selector: Selector, spaces: Selector) -> Selector:
+    """A selector on pods and one on their namespaces, as one on the labels of ``with_space``."""
+    return both([selector, tuple((SPACE + key, operator, values) for key, operator, values in spaces)])
+
+
+def with_space(labels: Labels, namespace: str, of_space: Labels | None) -> dict[str, str]:
+    """A pod's labels and those of its namespace; None where nobody knows the namespace but by name."""
+    told = UNKNOWN_SPACE if of_space is None else {SPACE + key: value for key, value in of_space.items()}
+    return {**labels, **told, SPACE + NAMESPACE_NAME: namespace}
 
 
 def both(selectors: Iterable[Selector]) -> Selector:

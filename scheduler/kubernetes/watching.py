@@ -31,6 +31,11 @@ class Watchlist:
         self._matched: dict[Key, tuple[Selector, ...]] = {}
         self._unsettled: set[str] = set()  # namespaces
 
+    @property
+    def idle(self) -> bool:
+        """Nothing is watched, so no pod need be placed."""
+        return not self._roles
+
     def watch(self, watched: Watched, role: Role) -> set[Key]:
         """Watch once more; returns the pods for which that is news, as far as they are known to match."""
         roles = self._roles.get(watched)
