@@ -155,6 +155,17 @@ class ClaimStatus(Wire, frozen=True, kw_only=True):
     resource_claim_name: str | None = None
 
 
+class BackedRequest(Wire, frozen=True, kw_only=True):
+    resource_name: str = ""
+
+
+class BackedResources(Wire, frozen=True, kw_only=True):
+    """The claim that the scheduler made for extended resources of a pod which DRA backs."""
+
+    resource_claim_name: str = ""
+    request_mappings: tuple[BackedRequest, ...] = ()
+
+
 class PodStatus(Wire, frozen=True, kw_only=True):
     phase: str = ""
     start_time: datetime | None = None
@@ -288,12 +299,17 @@ class DeviceTaint(Wire, frozen=True, kw_only=True):
     effect: str = ""
 
 
+class CounterUse(Wire, frozen=True, kw_only=True):
+    counter_set: str = ""
+
+
 class DeviceFacts(Wire, frozen=True, kw_only=True):
     """``resource.k8s.io/v1beta1`` keeps these one step deeper, under ``basic``."""
 
     attributes: dict[str, DeviceAttribute] = msgspec.field(default_factory=dict)
     capacity: dict[str, DeviceCapacity] = msgspec.field(default_factory=dict)
     taints: tuple[DeviceTaint, ...] = ()
+    consumes_counters: tuple[CounterUse, ...] = ()
 
 
 class Device(DeviceFacts, frozen=True, kw_only=True):

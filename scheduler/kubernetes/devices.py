@@ -4,8 +4,8 @@ The same request means different things on different nodes (``hardware``), so a 
 it selects nodes by a label of ours that says what a unit of its resource is there.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from scheduler.cluster.records import WHOLE_GPU_MILLI
@@ -13,7 +13,7 @@ from scheduler.kubernetes.accelerators import accelerator
 from scheduler.kubernetes.hardware import SHARED, SLICE, VIRTUAL, WHOLE, Hardware, Offer
 from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.pods import Asked, PodFacts
-from scheduler.kubernetes.slices import ClaimFacts, Place, SliceDevice
+from scheduler.kubernetes.slices import ClaimFacts, Place, SliceDevice, share_of
 from scheduler.kubernetes.unheld import Note
 
 CLAIMS, REQUESTS = "$.spec.resourceClaims", "$.spec.containers.resources"
@@ -26,7 +26,8 @@ class Machine:
 
     hardware: Hardware
     listed: tuple[tuple[Place, SliceDevice], ...] = ()
-    parts: tuple[tuple[Place, SliceDevice], ...] = ()  # slices of devices
+    parts: tuple[tuple[Place, SliceDevice], ...] = ()  # slices of devices that are not listed themselves
+    inside: tuple[tuple[Place, SliceDevice, int | None], ...] = ()  # and of those that are, with their index
 
 
 @dataclass(slots=True)
@@ -70,17 +71,18 @@ def hold(pod: PodFacts, machine: Machine | None, claims: Claims, options: Option
     elif asked.fraction_milli or asked.memory_mib:
         _fraction(found, asked, machine)
     elif asked.resources:
-        _resources(found, asked, machine, options)
+        backed = pod.backed if pod.backed and claims(pod.device_claims[-1][0]) is not None else ()
+        _resources(found, [one for one in asked.resources if one[0] not in backed], machine, options)
     if pod.device_claims:
-        _claims(found, pod, machine, claims)
+        _claims(found, pod, machine, claims, options)
     return found
 
 
-def _resources(found: Holding, asked: Asked, machine: Machine | None, options: Options) -> None:
+def _resources(found: Holding, resources: Sequence[tuple[str, int]], machine: Machine | None, options: Options) -> None:
     mig: dict[str, int] = {}
     selector: dict[str, str] = {}
     whole = 0
-    for resource, number in asked.resources:
+    for resource, number in resources:
         told = accelerator(resource)
         if told is not None and told.sort == "share":
             found.pin(Note("fraction", "pinned", REQUESTS, f"{number} of {resource} is an unknown part of a device"))
@@ -98,7 +100,7 @@ def _resources(found: Holding, asked: Asked, machine: Machine | None, options: O
             whole += 1
             _whole(found, number, offer, machine)
     if whole > 1 or (whole and mig):
-        names = ", ".join(name for name, _ in asked.resources)
+        names = ", ".join(name for name, _ in resources)
         found.pin(Note("mixed_devices", "pinned", REQUESTS, f"several kinds of device in one pod: {names}"))
     found.mig = mig or None
     found.selector = tuple(sorted(selector.items()))
@@ -157,14 +159,12 @@ def _given(found: Holding, asked: Asked, machine: Machine | None, options: Optio
     found.selector = tuple(sorted(selector.items()))
 
 
-def _claims(found: Holding, pod: PodFacts, machine: Machine | None, claims: Claims) -> None:
-    index = {(*place, d.name): i for i, (place, d) in enumerate(machine.listed)} if machine is not None else {}
-    parts = {(*place, d.name): d for place, d in machine.parts} if machine is not None else {}
-    devices: list[int] = []
-    mig: dict[str, int] = dict(found.mig or {})
+def _claims(found: Holding, pod: PodFacts, machine: Machine | None, claims: Claims, options: Options) -> None:
+    known = [(name, own, claims(name)) for name, own in pod.device_claims]
+    taken = _Taken(machine or Machine(Hardware()), dict(found.mig or {}))
+    selector = dict(found.selector)
     users = 1
-    for name, own in pod.device_claims:
-        claim = claims(name)
+    for name, own, claim in known:
         if claim is None:
             found.pin(Note("device_claim", "pinned", CLAIMS, f"claim {name or '?'} is not known"))
             continue
@@ -172,17 +172,61 @@ def _claims(found: Holding, pod: PodFacts, machine: Machine | None, claims: Clai
             detail = claim.odd or f"claim {name} stays with the devices that it has"
             found.pin(Note("device_claim", "pinned", CLAIMS, detail))
         users = max(users, claim.users)
-        slices = [parts[key].profile for key in claim.devices if key in parts]
-        for profile in slices:
-            mig[profile] = mig.get(profile, 0) + 1
-        devices += [index[key] for key in claim.devices if key in index]
-        found.gpus += claim.asked - len(slices)
+        found.gpus += claim.asked - len(claim.devices) + sum(taken.take(key, claim.parts) for key in claim.devices)
+        selector |= {offer_label(driver, options): WHOLE for driver in claim.drivers}
+    _parts_held(found, taken)
     if users > 1:
-        found.gpu_milli = WHOLE_GPU_MILLI // users
+        found.gpu_milli = max(found.gpu_milli // users, 1)
         found.notes += (Note("fraction", "widened", CLAIMS, f"{users} pods share a claim, taken as equal parts"),)
-    found.mig = mig or None
-    if found.gpus and len(devices) == found.gpus == len(set(devices)):
-        found.devices = tuple(sorted(devices))
+    found.mig = taken.mig or None
+    found.selector = tuple(sorted(selector.items()))
+    if found.gpus and len(taken.devices) == found.gpus == len(set(taken.devices)):
+        found.devices = tuple(sorted(taken.devices))
+
+
+def _parts_held(found: Holding, taken: "_Taken") -> None:
+    """Parts of devices that others could have whole: the pod touches those devices, each once."""
+    if not taken.shares:
+        return
+    if not found.pinned:
+        found.pin(Note("device_claim", "pinned", CLAIMS, "parts of devices that are cut on demand"))
+    if found.gpus:
+        detail = "whole devices and parts of others, taken as whole ones"
+        found.notes += (Note("device_claim", "widened", CLAIMS, detail),)
+    else:
+        found.gpu_milli = min(max(taken.shares.values()), WHOLE_GPU_MILLI)
+    parents = taken.shares.keys() - set(taken.devices)
+    found.gpus += len(parents)
+    taken.devices += [index for index in parents if index is not None]
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What claims have of a machine; ``shares`` in milli by the index of the device, None where nobody tells it."""
+
+    machine: Machine
+    mig: dict[str, int]
+    devices: list[int] = field(default_factory=list)
+    shares: dict[int | None, int] = field(default_factory=dict)
+
+    def take(self, key: tuple[str, str, str], part: bool) -> int:
+        """How many whole devices that is; ``part`` where the claim says that it is none."""
+        for i, (place, one) in enumerate(self.machine.listed):
+            if (*place, one.name) == key:
+                self.devices.append(i)
+                return 1
+        for place, one in self.machine.parts:
+            if (*place, one.name) == key:
+                self.mig[one.profile] = self.mig.get(one.profile, 0) + 1
+                return 0
+        for place, one, index in self.machine.inside:
+            if (*place, one.name) == key:
+                whole = self.machine.listed[index][1] if index is not None else None
+                self.shares[index] = self.shares.get(index, 0) + share_of(one, whole)
+                return 0
+        if part:
+            self.shares[None] = self.shares.get(None, 0) + 1
+        return 0 if part else 1
 
 
 __all__ = ["NOTHING", "SHARED", "Claims", "Holding", "Machine", "hold", "offer_label"]

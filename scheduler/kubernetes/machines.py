@@ -2,15 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from scheduler.cluster.records import DeviceRecord, DomainRecord, MigRecord, NodeRecord
 from scheduler.kubernetes.devices import Machine, offer_label
-from scheduler.kubernetes.hardware import Hardware
+from scheduler.kubernetes.hardware import Hardware, Offer
 from scheduler.kubernetes.nodes import NodeFacts
 from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.resolving import terms_label
 from scheduler.kubernetes.selectors import HOSTNAME, Terms, hosts, node_matches, noisy
-from scheduler.kubernetes.slices import Place, SliceDevice, SliceFacts, newest, whole_devices
+from scheduler.kubernetes.slices import Place, SliceDevice, SliceFacts, partitions, whole_devices
 from scheduler.kubernetes.topology import Levels, Path, domain_records, name_domains
 from scheduler.kubernetes.uncounted import OFFERED
 from scheduler.kubernetes.wire import Key
@@ -186,7 +187,7 @@ class Machines:
 def with_slices(hardware: Hardware, slices: Iterable[SliceFacts]) -> Machine:
     """What the device plugin says, and the devices that DRA drivers list; the same devices are not counted twice."""
     listed = whole_devices(slices)
-    parts = _parts(slices, {device.uuid for _, device in listed})
+    inside, parts = partitions(slices, listed)
     cut: dict[str, dict[str, int]] = defaultdict(dict)
     for _, part in parts:
         cut[part.parent][part.profile] = cut[part.parent].get(part.profile, 0) + 1
@@ -200,15 +201,19 @@ def with_slices(hardware: Hardware, slices: Iterable[SliceFacts]) -> Machine:
         mig = [MigRecord(profile=profile, count=n) for profile, n in sorted(cut[parent].items())]
         devices.append(DeviceRecord(index=len(devices), uuid=parent or None, mig=mig))
     if hardware.gpus > len(devices) or hardware.devices:
-        return Machine(hardware, tuple(listed), tuple(parts))  # the plugin knows more of them
-    return Machine(_of_slices(hardware, devices, listed, parts), tuple(listed), tuple(parts))
+        found = hardware  # the plugin knows more of them
+    else:
+        found = _of_slices(hardware, devices, listed, parts)
+    drivers = sorted({driver for (driver, _), _ in listed})
+    offers = (*found.offers, *(Offer(driver) for driver in drivers))
+    return Machine(replace(found, offers=offers), tuple(listed), parts, inside)
 
 
 def _of_slices(
     hardware: Hardware,
     devices: list[DeviceRecord],
     listed: list[tuple[Place, SliceDevice]],
-    parts: list[tuple[Place, SliceDevice]],
+    parts: tuple[tuple[Place, SliceDevice], ...],
 ) -> Hardware:
     models = {device.model for _, device in (*listed, *parts) if device.model}
     sizes = {device.memory_mib for _, device in listed}
@@ -222,14 +227,3 @@ def _of_slices(
         devices=tuple(devices),
         offers=hardware.offers,
     )
-
-
-def _parts(slices: Iterable[SliceFacts], whole: set[str | None]) -> list[tuple[Place, SliceDevice]]:
-    """Slices of devices that are not themselves offered whole."""
-    found = [
-        (one.place, device)
-        for one in newest(slices)
-        for device in one.devices
-        if device.profile and device.parent not in whole
-    ]
-    return sorted(found, key=lambda pair: (pair[0], pair[1].name))

@@ -10,7 +10,7 @@ import msgspec
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.rows import MAX_DEVICES, MAX_QUANTITY, MAX_TIME
 from scheduler.kubernetes.accelerators import accelerator
-from scheduler.kubernetes.builtin import Pod
+from scheduler.kubernetes.builtin import BackedResources, Pod
 from scheduler.kubernetes.constraints import Constraints, read_constraints
 from scheduler.kubernetes.gangs import Hint, Wish, read_hint, read_wish
 from scheduler.kubernetes.marks import Marks, read_marks
@@ -100,6 +100,7 @@ class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
     started_s: int | None
     volumes: tuple[str, ...]  # names of PersistentVolumeClaims
     device_claims: tuple[tuple[str, bool], ...]  # names of ResourceClaims, and whether each is of the pod alone
+    backed: tuple[str, ...]  # resources that the last of these claims stands for
     reservation: bool
 
 
@@ -152,6 +153,7 @@ def read_pod(pod: SeenPod, options: Options, pool: Pool) -> PodFacts:
     """Raises ``InputError`` that names the field."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     deleted, grace = meta.deletion_timestamp, meta.deletion_grace_period_seconds
+    backed = status.extended_resource_claim_status
     owner = read_owner(meta)
     group = spec.scheduling_group.pod_group_name if spec.scheduling_group else None
     volumes = [v for v in spec.volumes if v.persistent_volume_claim or v.ephemeral] if spec.volumes else ()
@@ -175,7 +177,8 @@ def read_pod(pod: SeenPod, options: Options, pool: Pool) -> PodFacts:
             v.persistent_volume_claim.claim_name if v.persistent_volume_claim else f"{meta.name}-{v.name}"
             for v in volumes
         ),
-        device_claims=_device_claims(pod) if spec.resource_claims else (),
+        device_claims=_device_claims(pod) if spec.resource_claims or backed is not None else (),
+        backed=pool.one(_backed(backed)) if backed is not None else (),
         reservation=meta.namespace in RESERVATIONS,
     )
 
@@ -190,7 +193,14 @@ def _device_claims(pod: SeenPod) -> tuple[tuple[str, bool], ...]:
     for claim in pod.spec.resource_claims:
         name = claim.resource_claim_name or made.get(claim.name) or ""
         found.append((name, claim.resource_claim_name is None))
+    backed = pod.status.extended_resource_claim_status
+    if backed is not None:
+        found.append((backed.resource_claim_name, True))
     return tuple(found)
+
+
+def _backed(found: BackedResources) -> tuple[str, ...]:
+    return tuple(sorted({request.resource_name for request in found.request_mappings}))
 
 
 def _shape(pod: SeenPod, options: Options, pool: Pool) -> Shape:

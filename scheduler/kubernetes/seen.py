@@ -61,6 +61,7 @@ class SeenStatus(Wire, frozen=True, kw_only=True):
     container_statuses: tuple[SeenContainerStatus, ...] = ()
     init_container_statuses: tuple[SeenContainerStatus, ...] = ()
     resource_claim_statuses: tuple[builtin.ClaimStatus, ...] = ()
+    extended_resource_claim_status: builtin.BackedResources | None = None
     resources: msgspec.Raw = ABSENT
     allocated_resources: msgspec.Raw = ABSENT
 

@@ -3,12 +3,13 @@
 Only drivers of accelerators are looked at; network and other devices are no GPUs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler.cluster.errors import InputError
-from scheduler.cluster.records import DeviceRecord, Health
-from scheduler.kubernetes.accelerators import product
+from scheduler.cluster.records import WHOLE_GPU_MILLI, DeviceRecord, Health
+from scheduler.kubernetes.accelerators import device as device_parts
+from scheduler.kubernetes.accelerators import product, weight
 from scheduler.kubernetes.builtin import Device, DeviceAttribute, ExactRequest, ResourceClaim, ResourceSlice
 from scheduler.kubernetes.quantities import memory_mib
 
@@ -27,6 +28,7 @@ class SliceDevice:
     profile: str  # of a part of another device, else ""
     parent: str  # uuid of that device
     health: Health
+    counters: tuple[str, ...] = ()  # sets of its pool of which it takes a part; those of one device share them
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class ClaimFacts:
     odd: str
     users: int
     allocated: bool
+    drivers: tuple[str, ...] = ()
+    parts: bool = False  # asks for parts of devices
 
 
 def read_slice(found: ResourceSlice) -> SliceFacts | None:
@@ -70,9 +74,10 @@ def _device(found: Device, path: str) -> SliceDevice:
         uuid=_text(attributes, "uuid") or None,
         model=product(_text(attributes, "productName").replace(" ", "-")).model,
         memory_mib=memory,
-        profile=_text(attributes, "profile"),
+        profile=_text(attributes, "profile") or ("mig" if _text(attributes, "type") == "mig" else ""),
         parent=_text(attributes, "parentUUID"),
         health="failed" if gone else "ok",
+        counters=tuple(use.counter_set for use in facts.consumes_counters),
     )
 
 
@@ -95,6 +100,41 @@ def whole_devices(slices: Iterable[SliceFacts]) -> list[tuple[Place, SliceDevice
     return sorted(found, key=lambda pair: (pair[0], _natural(pair[1].name)))
 
 
+def partitions(
+    slices: Iterable[SliceFacts], listed: Sequence[tuple[Place, SliceDevice]]
+) -> tuple[tuple[tuple[Place, SliceDevice, int | None], ...], tuple[tuple[Place, SliceDevice], ...]]:
+    """Parts that may be cut from listed devices, each with the index of that device, and parts of other devices.
+
+    Drivers that cut devices on demand list a device and all its possible parts side by side.  The index is None where
+    nothing tells which device a part is of.
+    """
+    found = [(one.place, device) for one in newest(slices) for device in one.devices if device.profile]
+    inside, others = [], []
+    for place, part in sorted(found, key=lambda pair: (pair[0], pair[1].name)):
+        index = _parent(place, part, listed)
+        if index is not None or (listed and not part.parent):
+            inside.append((place, part, index))
+        else:
+            others.append((place, part))
+    return tuple(inside), tuple(others)
+
+
+def _parent(place: Place, part: SliceDevice, listed: Sequence[tuple[Place, SliceDevice]]) -> int | None:
+    for i, (where, device) in enumerate(listed):
+        if part.parent and part.parent == device.uuid:
+            return i
+        if where == place and set(part.counters) & set(device.counters):
+            return i
+    return None
+
+
+def share_of(part: SliceDevice, whole: SliceDevice | None) -> int:
+    """Milli of the device by memory, of which the parts that fit together never take more than all; 1 if not known."""
+    model, size = (whole.model, whole.memory_mib) if whole is not None else (part.model, None)
+    taken = weight(part.profile, model, size)
+    return max(WHOLE_GPU_MILLI * taken[1] // device_parts(part.profile, model)[1], 1) if taken is not None else 1
+
+
 def _natural(name: str) -> tuple[str, int, str]:
     stem = name.rstrip("0123456789")
     digits = name[len(stem) :]
@@ -113,13 +153,16 @@ def read_claim(claim: ResourceClaim) -> ClaimFacts:
     allocation = claim.status.allocation
     users = max(len(claim.status.reserved_for), 1)
     requests = [(request.exactly or request, request) for request in claim.spec.devices.requests]
+    classes = {exact.device_class_name for exact, _ in requests}
+    parts = not classes.isdisjoint(PART_CLASSES)
     odd = next((why for exact, whole in requests if (why := _odd(exact, bool(whole.first_available)))), "")
     if allocation is not None:
         results = allocation.devices.results
         devices = tuple((r.driver, r.pool, r.device) for r in results if r.driver in DRIVERS and not r.admin_access)
-        return ClaimFacts(tuple(sorted(devices)), len(devices), odd, users, True)
+        drivers = tuple(sorted({driver for driver, _, _ in devices}))
+        return ClaimFacts(tuple(sorted(devices)), len(devices), odd, users, True, drivers, parts)
     asked = sum(exact.count or 1 for exact, _ in requests if exact.device_class_name in WHOLE_CLASSES)
-    return ClaimFacts((), 0 if odd else asked, odd, users, False)
+    return ClaimFacts((), 0 if odd else asked, odd, users, False, tuple(sorted(classes & set(WHOLE_CLASSES))), parts)
 
 
 def _odd(request: ExactRequest, choice: bool) -> str:

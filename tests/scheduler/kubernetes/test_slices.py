@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler.cluster.build import build
+from scheduler.cluster.occupancy import occupancy
 from scheduler.cluster.records import MigRecord
 from tests.scheduler.kubernetes.things import Row, document, node, one_node, one_pod, pod, said, thing
 
@@ -152,3 +153,89 @@ def test_devices_that_only_watch_do_not_count() -> None:
     row = claim("g", "gpu-0")
     row["status"]["allocation"]["devices"]["results"][0]["adminAccess"] = True
     assert one_pod(BARE, slices(*FOUR), claiming(), row).gpus == 0
+
+
+def counted(row: Row, *sets: str) -> Row:
+    return row | {"consumesCounters": [{"counterSet": name, "counters": {"memory": {"value": "1"}}} for name in sets]}
+
+
+def partitions(by: str, profile: str = "1g.10gb", count: int = 7, gpus: int = 2) -> list[Row]:
+    """Whole devices and all that can be cut from each, in one slice; ``by`` = what tells of which device a part is."""
+    found = []
+    for gpu in range(gpus):
+        sets = [f"gpu-{gpu}-counter-set"] if by == "counters" else []
+        found.append(counted(device(f"gpu-{gpu}", f"GPU-{gpu}", type="gpu"), *sets))
+        for i in range(count):
+            told = {"parentUUID": f"GPU-{gpu}"} if by == "uuid" else {}
+            row = device(f"gpu-{gpu}-mig-{i}", "", type="mig", profile=profile, **told)
+            found.append(counted(row, *sets))
+    return found
+
+
+def cut_pods(count: int) -> list[Row]:
+    found = []
+    for i in range(count):
+        made = {"resourceClaimStatuses": [{"name": "r", "resourceClaimName": f"g{i}"}]}
+        spec = {"resourceClaims": [{"name": "r", "resourceClaimTemplateName": "t"}]}
+        found += [pod(f"p{i}", spec=spec, status=made)]
+        found += [claim(f"g{i}", f"gpu-0-mig-{i}", deviceClassName="mig.nvidia.com")]
+    return found
+
+
+@pytest.mark.parametrize(("by", "devices"), [("uuid", [0]), ("counters", [0]), ("nothing", [])])
+def test_parts_that_are_cut_on_demand_count_under_their_device(by: str, devices: list[int]) -> None:
+    objects = [BARE, slices(*partitions(by)), *cut_pods(7)]
+    found = document(*objects)
+    assert (found.nodes[0].gpus, [d.mig for d in found.nodes[0].devices]) == (2, [[], []])
+    assert [(p.gpus, p.gpu_milli, p.devices, p.move) for p in found.pods] == [(1, 125, devices, "never")] * 7
+    assert said(*objects) == [("device_claim", "pinned", f"p{i}") for i in range(7)]
+    use = occupancy(build(found))
+    assert (use.over_committed_milli.tolist(), use.free_gpus.tolist()) == ([0], [1])
+
+
+def test_parts_that_fit_together_never_take_more_than_their_device() -> None:
+    small, large = partitions("uuid", "3g.40gb", 1, 1), partitions("uuid", "4g.40gb", 1, 1)
+    row = slices(*small, large[1] | {"name": "other"})
+    held = [one_pod(BARE, row, claiming(), claim("g", name)).gpu_milli for name in ("gpu-0-mig-0", "other")]
+    assert held == [500, 500]
+
+
+def test_a_part_of_a_device_that_no_slice_lists_is_no_whole_device() -> None:
+    held = one_pod(BARE, slices(*FOUR), claiming(), claim("g", "gpu-9-mig-0", deviceClassName="mig.nvidia.com"))
+    assert (held.gpus, held.gpu_milli, held.devices) == (1, 1, [])
+
+
+def test_whole_devices_and_parts_of_others_in_one_pod_are_taken_as_whole_ones() -> None:
+    objects = [BARE, slices(*partitions("uuid")), claiming(), claim("g", "gpu-1", "gpu-0-mig-0")]
+    held = one_pod(*objects)
+    assert (held.gpus, held.gpu_milli, held.devices) == (2, 1000, [0, 1])
+    assert said(*objects) == [("device_claim", "pinned", "p"), ("device_claim", "widened", "p")]
+
+
+def backed(name: str = "g", at: str = "n1") -> Row:
+    mapping = {"containerName": "main", "resourceName": "nvidia.com/gpu", "requestName": "r"}
+    made = {"extendedResourceClaimStatus": {"resourceClaimName": name, "requestMappings": [mapping]}}
+    return pod("p", at, gpus=1, status=made)
+
+
+def test_extended_resources_that_a_driver_backs_are_the_devices_of_their_claim() -> None:
+    objects = [BARE, slices(*FOUR), backed(), claim("g", "gpu-2")]
+    found = document(*objects)
+    (held,) = found.pods
+    assert (held.gpus, held.devices, held.move) == (1, [2], "copy")
+    assert held.node_selector == {"slackline.io/offers-gpu.nvidia.com": "whole"}
+    assert held.node_selector.items() <= found.nodes[0].labels.items()
+    assert said(*objects) == []
+
+
+def test_extended_resources_whose_claim_is_not_known_still_count() -> None:
+    objects = [BARE, slices(*FOUR), backed()]
+    assert (one_pod(*objects).gpus, one_pod(*objects).move) == (1, "never")
+    assert said(*objects) == [("device_claim", "pinned", "p")]
+
+
+def test_a_claim_goes_only_where_its_driver_lists_devices() -> None:
+    held = one_pod(BARE, slices(*FOUR), claiming(None), claim())
+    assert held.node_selector == {"slackline.io/offers-gpu.nvidia.com": "whole"}
+    assert one_node(node("n1", 4), slices(*FOUR)).labels.items() >= held.node_selector.items()
+    assert "slackline.io/offers-gpu.nvidia.com" not in one_node(node("n1", 4)).labels
