@@ -85,6 +85,7 @@ def consolidate(
     depth: Annotated[int, typer.Option(help="Longest chain of moves that make room for one another.")] = 3,
     rounds: Annotated[int, typer.Option(help="Rounds, each with partitions drawn anew.")] = 3,
     partition: Annotated[int, typer.Option(help="Nodes per partition.")] = 500,
+    exact: Annotated[int, typer.Option("--exact-up-to", help="Nodes: larger clusters get no solver; 0: none.")] = 100,
     max_moves: Annotated[int | None, typer.Option(help="At most this many moves.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after this long with the plan so far.")] = None,
     cluster: ClusterName = None,
@@ -92,7 +93,9 @@ def consolidate(
 ) -> None:
     """Plan the moves that empty the most nodes.  Ctrl-C stops with the valid plan so far."""
     with _bad_input():
-        params = Params(depth=depth, rounds=rounds, partition=partition, max_moves=max_moves, seconds=seconds)
+        params = Params(
+            depth=depth, rounds=rounds, partition=partition, exact_up_to=exact, max_moves=max_moves, seconds=seconds
+        )
         _check_seed(seed)
         world = _snapshot(snapshot, cluster)
         started = time.monotonic()

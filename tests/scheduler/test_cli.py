@@ -178,6 +178,8 @@ def test_every_option_reaches_the_planner(snapshot: Path, monkeypatch: pytest.Mo
         "2",
         "--partition",
         "30",
+        "--exact-up-to",
+        "7",
         "--max-moves",
         "4",
         "--seconds",
@@ -186,7 +188,7 @@ def test_every_option_reaches_the_planner(snapshot: Path, monkeypatch: pytest.Mo
         "6",
     ]
     run("consolidate", snapshot, *options)
-    assert asked == [(Params(depth=1, rounds=2, partition=30, max_moves=4, seconds=5.0), 6)]
+    assert asked == [(Params(depth=1, rounds=2, partition=30, exact_up_to=7, max_moves=4, seconds=5.0), 6)]
 
 
 def test_an_interrupt_stops_the_planner_once() -> None:
