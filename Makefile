@@ -17,7 +17,7 @@ IN_PARALLEL ?= -n auto --dist worksteal
 ON_A_DATABASE := $(wildcard tests/console tests/contract tests/live tests/faults)
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-reset test test-browser test-postgres test-published test-kubernetes test-prometheus screenshots bench lint format clean
+.PHONY: help install demo demo-reset test test-browser test-postgres test-published test-kubernetes test-prometheus screenshots bench bench-consolidation lint format clean
 
 help:
 	@echo "make demo [PORT=8000] [NODES=2000]   the whole console on this machine"
@@ -29,6 +29,7 @@ help:
 	@echo "make test-kubernetes                 the connector's contract on the cluster of KUBECONFIG, else on the player"
 	@echo "make test-prometheus                 telemetry on a real Prometheus: PROMETHEUS_URL, or the binary of that name"
 	@echo "make screenshots                     the pictures in docs/images, taken anew in chromium"
+	@echo "make bench-consolidation             plans against proven optima: the exact stage beside the chains alone"
 	@echo "make bench | lint | format | install | clean"
 
 install: .venv/.installed .venv/.compiled node_modules/.installed staticfiles/.collected
@@ -88,6 +89,9 @@ screenshots: install
 
 bench: install
 	@for file in $(wildcard benchmarks/[!_]*.py); do echo "== $$file"; $(PY) -m benchmarks.$$(basename $$file .py) $(ARGS) || exit 1; done
+
+bench-consolidation: install
+	@$(PY) -m benchmarks.exactness $(ARGS)
 
 lint: .venv/.installed
 	.venv/bin/ruff check .
