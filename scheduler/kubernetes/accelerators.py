@@ -74,6 +74,9 @@ VENDORS = (
 FOREIGN_SHARES = re.compile(
     r"aliyun\.com/gpu-mem|koordinator\.sh/gpu.*|tencent\.com/vcuda-.*|elasticgpu\.io/.*|nos\.nebuly\.com/.*"
 )
+# Units of one whole device.  Sources: koordinator's and Tencent's gpu-manager documents
+_PERCENT = re.compile(r"koordinator\.sh/gpu(-core|-memory-ratio)?|tencent\.com/vcuda-core")
+_SPREAD_EVENLY = "aliyun.com/gpu-mem"  # the memory of all devices of a node
 _READERS = [
     (vendor, re.compile(vendor.whole), re.compile(vendor.slices or r"(?!)"), re.compile(vendor.shares or r"(?!)"))
     for vendor in VENDORS
@@ -104,6 +107,13 @@ def accelerator(resource: str) -> Accelerator | None:
         if shares.fullmatch(resource):
             return Accelerator(resource, vendor.name, "share")
     return Accelerator(resource, "other", "share") if FOREIGN_SHARES.fullmatch(resource) else None
+
+
+def units_of(resource: str, capacity: int, gpus: int) -> int | None:
+    """How many units of a foreign share make a whole device of a node that has ``gpus`` and ``capacity`` units."""
+    if _PERCENT.fullmatch(resource):
+        return 100
+    return capacity // gpus or None if resource == _SPREAD_EVENLY and gpus else None
 
 
 def _model(vendor: Vendor, found: re.Match[str]) -> str:

@@ -82,10 +82,12 @@ def _resources(found: Holding, resources: Sequence[tuple[str, int]], machine: Ma
     mig: dict[str, int] = {}
     selector: dict[str, str] = {}
     whole = 0
+    shares: list[tuple[str, int]] = []
     for resource, number in resources:
         told = accelerator(resource)
         if told is not None and told.sort == "share":
-            found.pin(Note("fraction", "pinned", REQUESTS, f"{number} of {resource} is an unknown part of a device"))
+            shares.append((resource, number))
+            found.pin(Note("fraction", "pinned", REQUESTS, f"{number} of {resource}: which devices is not known"))
             continue
         known = machine.hardware.offer(resource) if machine is not None else None
         if told is not None and told.sort == "slice":  # a label says by itself who offers slices of this name
@@ -102,8 +104,21 @@ def _resources(found: Holding, resources: Sequence[tuple[str, int]], machine: Ma
     if whole > 1 or (whole and mig):
         names = ", ".join(name for name, _ in resources)
         found.pin(Note("mixed_devices", "pinned", REQUESTS, f"several kinds of device in one pod: {names}"))
+    if shares and not (whole or mig):
+        _touched(found, shares, machine)
     found.mig = mig or None
     found.selector = tuple(sorted(selector.items()))
+
+
+def _touched(found: Holding, shares: Sequence[tuple[str, int]], machine: Machine | None) -> None:
+    """What foreign sharers give: one device at least is not free, and the least share of it where units say nothing."""
+    if machine is None or not machine.hardware.gpus:
+        return
+    units = dict(machine.hardware.units)
+    asked = [-(-number * WHOLE_GPU_MILLI // units[name]) for name, number in shares if name in units]
+    most = max(asked, default=1)
+    found.gpus = -(-most // WHOLE_GPU_MILLI)
+    found.gpu_milli = -(-most // found.gpus)
 
 
 def _whole(found: Holding, number: int, offer: Offer, machine: Machine | None) -> None:

@@ -5,7 +5,7 @@ number of devices comes from the vendor's labels where there are any, else it is
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -21,6 +21,7 @@ from scheduler.kubernetes.accelerators import (
     model_of,
     per_device,
     product,
+    units_of,
     weight,
 )
 from scheduler.kubernetes.options import Options
@@ -51,7 +52,10 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """``allocatable`` is None where all devices that are not cut can be had; ``unsure`` = what labels do not tell."""
+    """``allocatable`` is None where all devices that are not cut can be had; ``unsure`` = what labels do not tell.
+
+    ``units``: how many units of resources of foreign sharers make a device.
+    """
 
     gpus: int = 0
     allocatable: int | None = None
@@ -60,6 +64,7 @@ class Hardware:
     devices: tuple[DeviceRecord, ...] = ()
     offers: tuple[Offer, ...] = ()
     unsure: str = ""
+    units: tuple[tuple[str, int], ...] = ()
 
     def offer(self, resource: str) -> Offer | None:
         return next((offer for offer in self.offers if offer.resource == resource), None)
@@ -98,12 +103,13 @@ def read_hardware(
             piles[name] = _Pile()  # labelled, but the device plugin offers nothing now
     found = {name: _of_vendor(name, pile, labels, annotations, options) for name, pile in piles.items()}
     best = max(found.items(), key=lambda item: (item[1].gpus, item[0]), default=("", Hardware()))[1]
+    units = ((name, units_of(name, number, best.gpus)) for name, number in sorted(capacity.items()))
     others = sorted(name for name, one in found.items() if one.gpus and one is not best)
     notes = [Note("fraction", "unread", "$.metadata.labels", best.unsure)] if best.unsure else []
     if others:
         detail = f"{best.model} is counted, devices of {', '.join(others)} are not"
         notes.append(Note("mixed_devices", "ignored", "$.status.capacity", detail))
-    return best, tuple(notes)
+    return replace(best, units=tuple((name, number) for name, number in units if number)), tuple(notes)
 
 
 def _piles(capacity: Mapping[str, int], allocatable: Mapping[str, int], extra: Mapping[str, str]) -> dict[str, _Pile]:

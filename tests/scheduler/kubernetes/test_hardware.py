@@ -5,10 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from scheduler.cluster.build import build
+from scheduler.cluster.occupancy import occupancy
 from scheduler.cluster.records import MigRecord
 from scheduler.kubernetes.accelerators import accelerator, per_device
 from scheduler.kubernetes.options import Options
-from tests.scheduler.kubernetes.things import GPU, Row, node, one_node, one_pod, pod, said
+from tests.scheduler.kubernetes.things import GPU, Row, document, node, one_node, one_pod, pod, said
 
 A100 = "NVIDIA-A100-SXM4-40GB"
 
@@ -325,6 +327,33 @@ def test_an_unknown_part_of_a_device_pins_its_pod() -> None:
     row = pod("p", requests={"aliyun.com/gpu-mem": "4"})
     assert one_pod(node("n1"), row).move == "never"
     assert said(node("n1"), row) == [("fraction", "pinned", "p")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "capacity", "gpus", "milli"),
+    [
+        ({"aliyun.com/gpu-mem": "4"}, {}, 1, 1),  # nobody says of how much
+        ({"aliyun.com/gpu-mem": "4"}, {"aliyun.com/gpu-mem": "128"}, 1, 250),
+        ({"koordinator.sh/gpu-core": "50", "koordinator.sh/gpu-memory-ratio": "60"},
+         {"koordinator.sh/gpu-core": "800", "koordinator.sh/gpu-memory-ratio": "800"}, 1, 600),
+        ({"koordinator.sh/gpu": "200"}, {"koordinator.sh/gpu": "800"}, 2, 1000),
+        ({"tencent.com/vcuda-core": "30"}, {"tencent.com/vcuda-core": "800"}, 1, 300),
+        ({"elasticgpu.io/qgpu-memory": "9"}, {"elasticgpu.io/qgpu-memory": "64"}, 1, 1),
+        ({"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory": "1000"}, {"volcano.sh/vgpu-number": "80"}, 1, 1),
+    ],
+)  # fmt: skip
+def test_a_device_of_which_a_foreign_sharer_gives_parts_is_not_free(
+    asked: Row, capacity: Row, gpus: int, milli: int
+) -> None:
+    found = document(node("n1", capacity=capacity), pod("p", requests=asked))
+    (held,) = found.pods
+    assert (held.gpus, held.gpu_milli, held.move) == (gpus, milli, "never")
+    use = occupancy(build(found))
+    assert (use.free_gpus.tolist(), use.over_committed_milli.tolist()) == ([8 - gpus], [0])
+
+
+def test_parts_of_devices_that_nobody_counts_touch_none() -> None:
+    assert one_pod(node("n1", None), pod("p", requests={"aliyun.com/gpu-mem": "4"})).gpus == 0
 
 
 def test_several_kinds_of_device_in_one_pod_pin_it() -> None:
