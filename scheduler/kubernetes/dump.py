@@ -12,14 +12,16 @@ from scheduler.kubernetes.reader import Reader, Reading
 
 
 def read_dump(data: bytes, *, cluster: str, taken_at: str, options: Options | None = None) -> Reading:
-    """One List of objects of any kinds; those of kinds that are not read are passed over.  Raises ``InputError``.
+    """One list of objects of any kinds; those of kinds that are not read are passed over.  Raises ``InputError``.
+
+    A List of kubectl, or the NodeList that the API itself gives, whose items do not say again what they are.
 
     ``taken_at`` = the instant of the observation as in RFC 3339.
     """
     now_s = _seconds(taken_at)
     reader = Reader(options)
     for item in _items(data):
-        kind = kind_of(str(item.get("apiVersion")), str(item.get("kind"))) if isinstance(item, dict) else None
+        kind = kind_of(str(item.get("apiVersion")), str(item["kind"]))
         if kind is None:
             continue
         found = of_plain(kind.name, item)
@@ -46,5 +48,18 @@ def _items(data: bytes) -> list[Any]:
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError("$", None, f"not valid JSON: {error}") from None
     if isinstance(whole, dict) and isinstance(whole.get("items"), list):
-        return list(whole["items"])
+        return [_typed(item, i, whole) for i, item in enumerate(whole["items"])]
     raise InputError("$.items", None, "expected a List of Kubernetes objects, as kubectl get -o json prints it")
+
+
+def _typed(item: Any, index: int, whole: dict[str, Any]) -> dict[str, Any]:
+    """The item with the kind that it has or that its list is of; one of no kind must not be lost in silence."""
+    if not isinstance(item, dict):
+        raise InputError(f"$.items[{index}]", item, "expected a Kubernetes object")
+    if isinstance(item.get("kind"), str) and item["kind"]:
+        return item
+    word = str(whole.get("kind") or "").removesuffix("List")
+    if not word:
+        reason = "expected the kind of the object, or a list that says its own, such as NodeList"
+        raise InputError(f"$.items[{index}].kind", item.get("kind"), reason)
+    return item | {"kind": word, "apiVersion": whole.get("apiVersion")}

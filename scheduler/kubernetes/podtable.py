@@ -76,7 +76,7 @@ class PodTable:
         if before is None or before.labels != facts.labels:
             self.watchlist.place(key, facts.labels)
             self._place_abroad(key)
-        if before is None or before.shape.constraints != facts.shape.constraints:
+        if before is None or _watching(before) != _watching(facts):
             self._watch(facts)
             if before is not None:
                 self._unwatch(before)
@@ -250,6 +250,11 @@ def _abroad(key: Key) -> Key:
 def _home(key: Key) -> Key:
     namespace, _, name = key[1].partition("/")
     return namespace, name
+
+
+def _watching(facts: PodFacts) -> tuple[object, ...]:
+    """What ``_watched`` depends on."""
+    return facts.shape.constraints, facts.owner.agent
 
 
 def _watched(facts: PodFacts) -> list[tuple[Selector, Role]]:

@@ -170,3 +170,16 @@ def test_what_was_never_looked_at_between_two_events_is_the_same(name: str) -> N
     reader.put(kind, found)
     reader.put(*decoded(changes))
     assert now(reader) == now(fresh(*there, changes))
+
+
+def test_pod_of_one_name_may_become_an_agent_and_go() -> None:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"a": "x", "b": "y"}}}
+    spec = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    peer = pod("peer", labels={"a": "x", "b": "y"})
+    reader = fresh(node("n1"), peer, pod("p", spec=spec))
+    agent = pod("p", owner=("DaemonSet", "d"), spec=spec)
+    reader.put(*decoded(agent))
+    assert now(reader) == now(fresh(node("n1"), peer, agent))
+    reader.put(*decoded(pod("p", spec=spec)))
+    reader.drop("pods", ("ml", "p"))
+    assert now(reader) == now(fresh(node("n1"), peer))
