@@ -28,6 +28,11 @@ HAMI_POD = "hami.io/vgpu-devices-allocated"
 KAI_FRACTION, KAI_MEMORY, KAI_DEVICES = "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"
 QUEUE_LABELS = ("kai.scheduler/queue", "runai/queue")
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
+NOMINATED = Note(
+    "nomination", "ignored", "$.status.nominatedNodeName", "pods are ended for it on a node; that room counts as free"
+)
+ENDING = Note("disruption", "pinned", "$.status.conditions", "DisruptionTarget: it is about to be ended")
+LOCAL_DATA = Note("local_data", "ignored", "$.spec.volumes", "files on the node do not move with the pod")
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 
 
@@ -207,9 +212,7 @@ def _shape(pod: SeenPod, options: Options, pool: Pool) -> Shape:
     meta, spec = pod.metadata, pod.spec
     template = pool.template(pod, dict(options.vendors))
     marks, notes = read_marks(meta.labels, meta.annotations, options)
-    if spec.scheduling_gates and not spec.node_name:
-        gates = ", ".join(gate.name for gate in spec.scheduling_gates)
-        notes = (*notes, Note("gate", "ignored", "$.spec.schedulingGates", gates))
+    notes = (*notes, *_circumstances(pod))
     return pool.shape(
         Shape(
             template=template,
@@ -222,6 +225,22 @@ def _shape(pod: SeenPod, options: Options, pool: Pool) -> Shape:
             notes=notes,
         )
     )
+
+
+def _circumstances(pod: SeenPod) -> tuple[Note, ...]:
+    """What is so for this pod at this time, and no field of its record."""
+    spec, status = pod.spec, pod.status
+    notes: tuple[Note, ...] = ()
+    if spec.scheduling_gates and not spec.node_name:
+        gates = ", ".join(gate.name for gate in spec.scheduling_gates)
+        notes = (Note("gate", "ignored", "$.spec.schedulingGates", gates),)
+    if status.nominated_node_name and not spec.node_name:
+        notes += (NOMINATED,)
+    if any(c.type == "DisruptionTarget" and c.status == "True" for c in status.conditions):
+        notes += (ENDING,)
+    if any(v.host_path or (v.empty_dir and v.empty_dir.medium != "Memory") for v in spec.volumes):
+        notes += (LOCAL_DATA,)
+    return notes
 
 
 def _template(pod: Pod, vendors: Mapping[str, str]) -> Template:
@@ -251,9 +270,10 @@ NOTHING = Asked()
 def _accelerators(amounts: Mapping[str, int], vendors: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
     found = []
     for name, value in sorted(amounts.items()):
-        if "/" in name and value and (name in vendors or accelerator(name) is not None):
+        told = accelerator(name)
+        if "/" in name and value and (name in vendors or told is not None):
             number = -(-value // NANO)
-            if number > MAX_DEVICES:
+            if number > MAX_DEVICES and (told is None or told.sort != "share"):  # shares may be bytes
                 raise InputError(f"$.spec.containers.resources.{name}", number, f"more than {MAX_DEVICES} devices")
             found.append((name, number))
     return tuple(found)

@@ -339,6 +339,7 @@ def test_an_unknown_part_of_a_device_pins_its_pod() -> None:
         ({"koordinator.sh/gpu": "200"}, {"koordinator.sh/gpu": "800"}, 2, 1000),
         ({"tencent.com/vcuda-core": "30"}, {"tencent.com/vcuda-core": "800"}, 1, 300),
         ({"elasticgpu.io/qgpu-memory": "9"}, {"elasticgpu.io/qgpu-memory": "64"}, 1, 1),
+        ({"koordinator.sh/gpu-memory": "16Gi"}, {"koordinator.sh/gpu-memory": "640Gi"}, 1, 1),  # bytes, not devices
         ({"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory": "1000"}, {"volcano.sh/vgpu-number": "80"}, 1, 1),
     ],
 )  # fmt: skip
