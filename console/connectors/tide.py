@@ -43,6 +43,7 @@ class Tide(msgspec.Struct, frozen=True, kw_only=True):
     nodes_per_minute: float = 0.005
     least_per_minute: float = 8.0  # changes in a small world that lives at all: a page that never moves looks broken
     stray: float = 0.008
+    holes: int = 1  # places of work that ended, open until work of its likeness comes back
     fail: float = 0.02
     startup_s: tuple[int, int] = (1, 4)
     repair_s: tuple[int, int] = (60, 240)
@@ -111,10 +112,20 @@ def _happen(moment: _Moment, hour: float) -> None:
         _lock(moment)
     elif draw < tide.trouble + tide.locks + tide.sleep:
         _sleep_or_wake(moment, hour)
-    elif moment.chance.random() < 0.5:
+    else:
+        _end_or_arrive(moment)
+
+
+def _end_or_arrive(moment: _Moment) -> None:
+    """At most ``holes`` places that work has left stay open: a plan counts on such room, and loses it at its return."""
+    left = [
+        gone for gone in moment.world.ended if shortage(moment.world, (gone.cluster, gone.node or ""), gone) is None
+    ]
+    stray = moment.chance.random() < moment.tide.stray
+    if moment.chance.random() < 0.5 if stray else len(left) < moment.tide.holes:
         _end_one(moment)
     else:
-        _arrive(moment)
+        _arrive(moment, [] if stray else left)
 
 
 def _trouble(moment: _Moment) -> None:
@@ -181,13 +192,13 @@ def _no_larger(pod: PodRecord, than: PodRecord) -> bool:
     return gpus and pod.cpu_milli <= than.cpu_milli and pod.memory_mib <= than.memory_mib
 
 
-def _arrive(moment: _Moment) -> None:
+def _arrive(moment: _Moment, left: list[PodRecord]) -> None:
     """A new pod in the likeness of an old one.
 
-    Most work comes back to where it left, so that what a plan counts on lasts for a while; strays go anywhere.
+    Most work comes back to a place that is ``left``, so that what a plan counts on lasts; strays go anywhere.
     """
-    if moment.chance.random() >= moment.tide.stray and moment.world.ended:
-        model: PodRecord | None = moment.chance.choice(moment.world.ended)
+    if left:
+        model: PodRecord | None = moment.chance.choice(left)
         nodes = [(model.cluster, model.node or "")] if model is not None else []
     else:
         model = _draw_pod(moment, lambda pod: True, strays=True)

@@ -1,14 +1,18 @@
 """A simulated cluster lives by itself, the same way for everybody who looks."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import transaction
 from msgspec import to_builtins
 
 from console.connectors import simulated
+from console.connectors.changes import Arrived, Ended
 from console.connectors.models import JournalRow, SimulatedCluster, StoredDocument
-from console.connectors.tide import Tide
+from console.connectors.room import shortage
+from console.connectors.tide import Tide, live_through
+from console.connectors.world import found
 from scheduler.cluster.build import build
 from scheduler.cluster.occupancy import occupancy
 from scheduler.worlds.generate import generate
@@ -140,3 +144,16 @@ def test_nobody_comes_to_take_the_place_of_a_pod_that_was_moved() -> None:
     SimulatedCluster.objects.update(tide={**to_builtins(busy)})
     clock.forward(30)
     assert "n1" not in places(cluster).values()
+
+
+def test_work_that_ended_is_followed_by_its_likeness_before_more_of_it_ends() -> None:
+    """Plans use room that somebody left: many such places, filled one after the other, and no plan lives a minute."""
+    lively = found(generate("asi", nodes=200, seed=3, hour=10), 0, uuid4(), 0, [])
+    changes, most = [], 0
+    for second in range(900):
+        changes += live_through(lively, Tide(), 3, second, 10.0)
+        places = [(gone, (gone.cluster, gone.node or "")) for gone in lively.ended]
+        most = max(most, sum(shortage(lively, node, gone) is None for gone, node in places))
+    assert most <= 3  # one by rule, and now and then a stray
+    kinds = [type(change) for change in changes]
+    assert min(kinds.count(Ended), kinds.count(Arrived)) > 30
