@@ -64,6 +64,7 @@ UNHELD = {
     "volume": "Volumes that only some nodes can mount",
     "missing_volume": "Volumes that are not there",
     "device_claim": "Device claims that do not say whole devices",
+    "device_taint": "Rules that taint devices",
     "gate": "Pods that no scheduler looks at yet",
     "fraction": "Shares of a GPU in units of their own",
     "mixed_devices": "Several kinds of accelerators at once",

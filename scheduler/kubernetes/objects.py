@@ -14,6 +14,7 @@ from scheduler.cluster.errors import InputError
 from scheduler.kubernetes import builtin, custom
 from scheduler.kubernetes.plain import without_nulls
 from scheduler.kubernetes.seen import SeenPod
+from scheduler.kubernetes.tainting import DeviceTaintRule
 from scheduler.kubernetes.wire import Key, Thing
 
 __all__ = [
@@ -118,6 +119,15 @@ _ROWS = (
         "ResourceSlice", "resourceslices", DRA, "v1 v1beta2 v1beta1", builtin.ResourceSlice, "devices of DRA", wide=True
     ),
     _kind("ResourceClaim", "resourceclaims", DRA, "v1 v1beta2 v1beta1", builtin.ResourceClaim, "who has which device"),
+    _kind(
+        "DeviceTaintRule",
+        "devicetaintrules",
+        DRA,
+        "v1 v1beta2 v1alpha3",
+        DeviceTaintRule,
+        "devices that people take out of use",
+        wide=True,
+    ),
     _kind("JobSet", "jobsets", "jobset.x-k8s.io", "v1alpha2", custom.JobSet, "gangs of jobs"),
     _kind(
         "LeaderWorkerSet",

@@ -22,6 +22,7 @@ from scheduler.kubernetes.podtable import PodTable
 from scheduler.kubernetes.seen import SeenPod
 from scheduler.kubernetes.slices import read_slice
 from scheduler.kubernetes.store import Store
+from scheduler.kubernetes.tainting import RULES, DeviceTaintRule, not_applied
 from scheduler.kubernetes.tenancy import Quotas, read_tenants
 from scheduler.kubernetes.topology import Levels, find_levels
 from scheduler.kubernetes.unheld import Note, Unheld
@@ -163,7 +164,7 @@ class Reader:
             pdbs=budgets,
             tenants=tenants,
         )
-        said = (*self._of_nodes(), *self._pods.unheld(), *unheld, *odd)
+        said = (*self._of_nodes(), *self._of_rules(), *self._pods.unheld(), *unheld, *odd)
         return Reading(document, said, tuple(self._bad[key] for key in sorted(self._bad)))
 
     def _renew_levels(self) -> None:
@@ -213,6 +214,10 @@ class Reader:
             volcano=listed("queues.scheduling.volcano.sh"),
             namespaces=listed("resourcequotas"),
         )
+
+    def _of_rules(self) -> list[Unheld]:
+        rules = cast(dict[Key, DeviceTaintRule], self._store.of(RULES))
+        return not_applied(rule for _, rule in sorted(rules.items()))
 
     def _of_nodes(self) -> list[Unheld]:
         by_node: dict[tuple[str, str], tuple[Note, ...]] = defaultdict(tuple)

@@ -19,6 +19,7 @@ What = Literal[
     "volume",  # a volume that only some nodes can mount, other than one zone
     "missing_volume",
     "device_claim",  # a DRA claim that does not say whole devices
+    "device_taint",  # a rule that taints devices of DRA
     "gate",  # a pending pod that no scheduler looks at yet
     "fraction",  # a share of a GPU in units that do not tell a share of the device
     "mixed_devices",  # several kinds of accelerator in one pod or one node

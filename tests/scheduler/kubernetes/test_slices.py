@@ -7,7 +7,7 @@ import pytest
 from scheduler.cluster.build import build
 from scheduler.cluster.occupancy import occupancy
 from scheduler.cluster.records import MigRecord
-from tests.scheduler.kubernetes.things import Row, document, node, one_node, one_pod, pod, said, thing
+from tests.scheduler.kubernetes.things import Row, document, node, one_node, one_pod, pod, read, said, thing
 
 SLICES, CLAIMS = "resourceslices.resource.k8s.io", "resourceclaims.resource.k8s.io"
 DRIVER = "gpu.nvidia.com"
@@ -239,3 +239,20 @@ def test_a_claim_goes_only_where_its_driver_lists_devices() -> None:
     assert held.node_selector == {"slackline.io/offers-gpu.nvidia.com": "whole"}
     assert one_node(node("n1", 4), slices(*FOUR)).labels.items() >= held.node_selector.items()
     assert "slackline.io/offers-gpu.nvidia.com" not in one_node(node("n1", 4)).labels
+
+
+@pytest.mark.parametrize(
+    ("effect", "chosen", "detail"),
+    [
+        ("NoExecute", {"driver": DRIVER, "device": "gpu-0"}, f"devices of {DRIVER} gpu-0 are not taken as failed"),
+        ("NoSchedule", None, "devices of all drivers are not taken as failed"),
+        ("None", {"driver": DRIVER}, ""),
+    ],
+)
+def test_rules_that_taint_devices_are_said(effect: str, chosen: Row | None, detail: str) -> None:
+    spec = {"taint": {"key": "k", "effect": effect}} | ({"deviceSelector": chosen} if chosen else {})
+    rule = thing("devicetaintrules.resource.k8s.io", "broken", spec=spec)
+    found = read(BARE, slices(*FOUR), rule).unheld
+    assert [(u.what, u.done, u.name, u.detail) for u in found] == (
+        [("device_taint", "unread", "broken", detail)] if detail else []
+    )
