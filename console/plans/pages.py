@@ -16,6 +16,8 @@ from console.ui.filters import Choice, Filter, one_of
 from console.ui.orders import order_of, order_words
 
 LISTED = 25
+# Neither changed under its feet nor begun: of these a shorter plan may stand.
+UNCHANGED = (State.PROPOSED, State.APPROVED, State.EXPIRED, State.REJECTED, State.CANCELLED)
 
 
 def list_page(request: HttpRequest, found: PlanFilter) -> dict[str, Any]:
@@ -62,6 +64,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "fits": fits_rows(plan.headline),
         "curve": charts.curve(plan.curve, plan.headline),
         "can_request": request.user.has_perm("plans.request_plan"),
+        "can_cut": request.user.has_perm("plans.request_plan") and plan.state in UNCHANGED,
         "box_version": _version(plan, box, waves),
         **tile_words(plan, selectors.doubled_gpu_seconds(request.user, plan_id)),
         **moves_table(request, plan),

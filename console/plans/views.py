@@ -1,11 +1,14 @@
 """Pages of plans.  A page works without scripts; htmx fetches its parts anew when the plan has news."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import condition, require_http_methods, require_POST, require_safe
 
@@ -18,7 +21,25 @@ from console.rest.csv import csv_response, refused
 from console.ui.orders import no_order_words, order_of, order_words
 
 sees_plans = permission_required("plans.view_plan", raise_exception=True)
+Page = Callable[..., HttpResponse]
 PARTS = ("progress", "head", "stale", "tiles", "side", "moves")
+
+
+def posted_from(page: str, *names: str) -> Callable[[Page], Page]:
+    """An address that only takes posts.  Opened by GET (a reload, a bookmark) it leads to the page with the form."""
+
+    def decorate(view: Page) -> Page:
+        @wraps(view)
+        def answer(request: HttpRequest, **given: Any) -> HttpResponse:
+            if request.method not in ("GET", "HEAD"):
+                return require_POST(view)(request, **given)
+            query = request.GET.urlencode()
+            place = reverse(page, kwargs={name: given[name] for name in names})
+            return redirect(f"{place}?{query}" if query else place)
+
+        return answer
+
+    return decorate
 
 
 @require_safe
@@ -51,7 +72,7 @@ def page_with(request: HttpRequest, plan_id: int, refused: services.Conflict) ->
     return render(request, "plans/detail.html", {**plan_page(request, plan_id), "refused": refused}, status=409)
 
 
-@require_POST
+@posted_from("plans:detail", "plan_id")
 @sees_plans
 def act(request: HttpRequest, plan_id: int, action: str) -> HttpResponse:
     """One of the actions of a plan's box; the service decides whether it may happen."""
@@ -93,7 +114,7 @@ def _perform(user: Any, plan_id: int, action: str, said: dict[str, Any]) -> Any:
             return services.drop_stale_moves(user, plan_id)
 
 
-@require_POST
+@posted_from("plans:detail", "plan_id")
 @sees_plans
 def cut(request: HttpRequest, plan_id: int) -> HttpResponse:
     form = CutForm(request.POST)
@@ -224,7 +245,7 @@ def freeze_list(request: HttpRequest) -> HttpResponse:
     return render(request, "plans/freezes.html", context, status=status)
 
 
-@require_POST
+@posted_from("plans:freezes")
 @sees_plans
 def lift(request: HttpRequest, freeze_id: int) -> HttpResponse:
     try:

@@ -84,6 +84,7 @@ REASONS: dict[str, Reason] = {
     "max_moves": Reason("point", "Limit on moves reached"),
     "stopped": Reason("player-pause", "Search was stopped before"),
     "emptied": Reason("circle-minus", "Emptied by this plan"),
+    "cut": Reason("scissors", "Left out by a cut"),
     "empty": Reason("circle-minus", "Empty, and stays so"),
 }
 

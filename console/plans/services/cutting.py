@@ -12,12 +12,15 @@ from console.audit import services as audit
 from console.plans import lifecycle
 from console.plans.choices import State
 from console.plans.models import Plan
+from console.plans.selectors import STALE_NEXT_STEP
 from console.plans.services import checking, proposals
 from console.plans.services.transition import Conflict, announce, read
 from console.tenancy.services import require
+from console.ui.figures import plural
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan import plan as core
 from scheduler.plan.statement import cut, keep, marginal
+from scheduler.plan.verify import verify
 
 Shorten = Callable[[core.Plan, Snapshot], core.Plan]
 
@@ -35,6 +38,7 @@ def cut_plan(user: Any, plan_id: int, moves: int) -> Plan:
     kept = max(kept for kept, _net in steps[: chains + 1] if kept <= moves)
     if kept == len(whole.moves):
         raise Conflict(f"Plan {plan_id} has {len(whole.moves):,} moves: there is nothing to cut.")
+    _refuse_what_changed(plan, cut(whole, checking.base_of(plan), chains))
     return _derive(user, plan, f"plan {plan_id} cut to {kept:,} of {len(whole.moves):,} moves",
                    lambda old, snapshot: cut(old, snapshot, chains))  # fmt: skip
 
@@ -58,6 +62,19 @@ def drop_stale_moves(user: Any, plan_id: int) -> Plan:
                    lambda old, snapshot: keep(old, snapshot, chains))  # fmt: skip
 
 
+def _refuse_what_changed(plan: Plan, shorter: core.Plan) -> None:
+    """A plan that went stale is no fault of its planner: say which of the moves to keep have changed."""
+    found = checking.differences(plan, checking.newest_of(plan), shorter)
+    hit = {move for change in found for move in change["moves"]}
+    if hit:
+        raise Conflict(
+            f"The cluster has changed since plan {plan.pk} was computed: {len(hit):,} of the "
+            f"{plural(len(shorter.moves), 'move')} to keep no longer hold{'s' if len(hit) == 1 else ''}.",
+            changes=found,
+            next_step=STALE_NEXT_STEP,
+        )
+
+
 def without_dependents(whole: core.Plan, hit: set[int]) -> set[int]:
     """Chains that neither contain a move of ``hit`` nor wait for a chain that does."""
     broken = {whole.moves[move].chain for move in hit}
@@ -75,6 +92,12 @@ def _derive(user: Any, parent: Plan, origin: str, shorten: Shorten) -> Plan:
     now = checking.newest_of(parent)
     old = msgspec.structs.replace(checking.signed(parent), snapshot_digest=now.snapshot.digest)
     answer = shorten(old, now.snapshot)
+    verdict = verify(answer, now.snapshot)
+    if not verdict.ok:
+        first = verdict.violations[0]
+        raise Conflict(
+            f"The shorter plan does not stand: {first.detail or first.kind}.", next_step="Compute a new plan."
+        )
     worker = uuid.uuid4().hex
     with transaction.atomic():
         plan = Plan.objects.create(

@@ -83,3 +83,19 @@ def test_viewers_cut_nothing() -> None:
     _, plan = _two()
     with pytest.raises(Denied):
         services.cut_plan(viewer(), plan.pk, 1)
+
+
+def test_a_cut_of_moves_that_changed_names_them_and_blames_no_planner() -> None:
+    one, plan = _two()
+    one.happen(arrives("late", "n1", 1))
+    with pytest.raises(services.Conflict, match="1 of the 1 move to keep no longer holds") as refused:
+        services.cut_plan(operator(), plan.pk, 1)
+    assert "planner" not in refused.value.reason
+    assert [change["moves"] for change in refused.value.changes] == [[0]]
+    assert Plan.objects.count() == 1
+
+
+def test_a_cut_that_leaves_out_what_changed_stands() -> None:
+    one, plan = _two()
+    one.happen(arrives("late", "n2", 1))
+    assert services.cut_plan(operator(), plan.pk, 1).state == State.PROPOSED
