@@ -105,8 +105,16 @@ class Ephemeral(Wire, frozen=True, kw_only=True):
     """A claim of the pod's own, named POD-VOLUME."""
 
 
+class OnNode(Wire, frozen=True, kw_only=True):
+    """``hostPath`` or ``emptyDir``; an ``emptyDir`` in memory is no file."""
+
+    medium: str = ""
+
+
 class Volume(Wire, frozen=True, kw_only=True):
     name: str = ""
+    host_path: OnNode | None = None
+    empty_dir: OnNode | None = None
     persistent_volume_claim: ClaimVolume | None = None
     ephemeral: Ephemeral | None = None
 
@@ -168,6 +176,7 @@ class BackedResources(Wire, frozen=True, kw_only=True):
 
 class PodStatus(Wire, frozen=True, kw_only=True):
     phase: str = ""
+    nominated_node_name: str = ""
     start_time: datetime | None = None
     conditions: tuple[Condition, ...] = ()
     resize: str = ""

@@ -217,6 +217,7 @@ class ClusterQueueSpec(Wire, frozen=True, kw_only=True):
     resource_groups: tuple[ResourceGroup, ...] = ()
     cohort: str = ""
     cohort_name: str = ""
+    stop_policy: str = ""
     fair_sharing: FairSharing | None = None
 
 
@@ -239,6 +240,7 @@ class Cohort(Thing, frozen=True, kw_only=True):
 
 class LocalQueueSpec(Wire, frozen=True, kw_only=True):
     cluster_queue: str = ""
+    stop_policy: str = ""
 
 
 class LocalQueue(Thing, frozen=True, kw_only=True):
@@ -287,8 +289,13 @@ class VolcanoQueueSpec(Wire, frozen=True, kw_only=True):
     guarantee: Guarantee = Guarantee()
 
 
+class VolcanoQueueStatus(Wire, frozen=True, kw_only=True):
+    state: str = ""
+
+
 class VolcanoQueue(Thing, frozen=True, kw_only=True):
     spec: VolcanoQueueSpec = VolcanoQueueSpec()
+    status: VolcanoQueueStatus = VolcanoQueueStatus()
 
 
 # Topologies

@@ -213,6 +213,7 @@ class Reader:
             kai=listed("queues.scheduling.run.ai"),
             volcano=listed("queues.scheduling.volcano.sh"),
             namespaces=listed("resourcequotas"),
+            local_queues=listed("localqueues.kueue.x-k8s.io"),
         )
 
     def _of_rules(self) -> list[Unheld]:

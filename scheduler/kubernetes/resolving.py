@@ -15,7 +15,7 @@ from scheduler.kubernetes.marks import Marks
 from scheduler.kubernetes.nodes import ZONES
 from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.owners import MOVES, OTHERS, Look, workload
-from scheduler.kubernetes.pods import PodFacts, Shape
+from scheduler.kubernetes.pods import LOCAL_DATA, PodFacts, Shape
 from scheduler.kubernetes.selectors import Terms, digest, hosts, single, terms
 from scheduler.kubernetes.tenancy import tenant_of
 from scheduler.kubernetes.topology import Levels
@@ -136,7 +136,8 @@ def resolve(pod: PodFacts, around: Around, ready: Prepared) -> Resolved:
         draft.notes.append(SHUNNED)
     labels = _labels(pod, draft, around)
     record = _record(pod, around, ready, draft, held, labels, gang.record, topology)
-    kept = () if agent else tuple(dict.fromkeys(draft.notes))
+    stays = record.move == "never"
+    kept = () if agent else tuple(dict.fromkeys(n for n in draft.notes if not (stays and n == LOCAL_DATA)))
     return Resolved(record, gang.record, tuple(draft.terms), kept)
 
 

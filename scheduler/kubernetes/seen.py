@@ -55,6 +55,7 @@ class SeenStatus(Wire, frozen=True, kw_only=True):
     """Fields of ``builtin.PodStatus``."""
 
     phase: str = ""
+    nominated_node_name: str = ""
     start_time: datetime | None = None
     conditions: tuple[Condition, ...] = ()
     resize: str = ""
@@ -124,6 +125,7 @@ def typed(pod: SeenPod) -> builtin.Pod:
         ),
         status=builtin.PodStatus(
             phase=status.phase,
+            nominated_node_name=status.nominated_node_name,
             start_time=status.start_time,
             conditions=status.conditions,
             resize=status.resize,

@@ -18,7 +18,7 @@ from scheduler.kubernetes.owners import Look
 from scheduler.kubernetes.pods import PodFacts
 from scheduler.kubernetes.quantities import parse
 from scheduler.kubernetes.unheld import Unheld
-from scheduler.kubernetes.wire import Quantity
+from scheduler.kubernetes.wire import Key, Quantity
 
 COHORT = "cohort/"  # before the names of tenants that are cohorts
 REQUESTS = "requests."
@@ -34,6 +34,7 @@ class Quotas:
     kai: Iterable[custom.KaiQueue] = ()
     volcano: Iterable[custom.VolcanoQueue] = ()
     namespaces: Iterable[ResourceQuota] = ()
+    local_queues: Iterable[custom.LocalQueue] = ()
 
 
 def tenant_of(pod: PodFacts, options: Options, look: Look) -> str | None:
@@ -83,6 +84,8 @@ def read_tenants(quotas: Quotas, options: Options) -> tuple[list[TenantRecord], 
         ("queues.scheduling.volcano.sh", [_volcano(queue, unheld) for queue in quotas.volcano]),
         ("resourcequotas", _namespaces(quotas.namespaces, options, unheld)),
     )
+    for local in quotas.local_queues:
+        _stopped(local.spec.stop_policy, "localqueues.kueue.x-k8s.io", local.key, unheld)
     for kind, records in groups:
         for record in records:
             known = found.setdefault(record.name, (record, kind))
@@ -93,6 +96,19 @@ def read_tenants(quotas: Quotas, options: Options) -> tuple[list[TenantRecord], 
 
 def _not(kind: str, name: str, field: str, detail: str, namespace: str = "") -> Unheld:
     return Unheld(what="quota", done="ignored", kind=kind, name=name, namespace=namespace, field=field, detail=detail)
+
+
+def _stopped(policy: str, kind: str, key: Key, unheld: list[Unheld]) -> None:
+    """A queue that admits nobody keeps its quota in the records, since what runs goes on to use it."""
+    if policy not in ("", "None"):
+        namespace, name = key
+        unheld.append(_not(kind, name, "$.spec.stopPolicy", f"{policy}: it admits nobody now", namespace))
+
+
+def _left(names: Iterable[str], kind: str, key: Key, field: str, unheld: list[Unheld]) -> None:
+    """Amounts other than of whole GPUs."""
+    if left := ", ".join(sorted(set(names))):
+        unheld.append(_not(kind, key[1], field, f"not numbers of GPUs: {left}", key[0]))
 
 
 def _model(flavor: custom.ResourceFlavor) -> str:
@@ -110,6 +126,7 @@ def _cluster_queues(quotas: Quotas, models: Mapping[str, str], unheld: list[Unhe
     for queue in quotas.cluster_queues:
         spec, name = queue.spec, queue.metadata.name
         cohort = spec.cohort_name or spec.cohort or None
+        _stopped(spec.stop_policy, kind, queue.key, unheld)
         found.append(
             TenantRecord(
                 name=name,
@@ -151,6 +168,9 @@ def _flavors(
 ) -> list[QuotaRecord]:
     """Quotas by GPU model; two flavors of one model add up."""
     sums: dict[str, list[int | None]] = {}
+    groups = tuple(groups)
+    asked = [resource.name for group in groups for flavor in group.flavors for resource in flavor.resources]
+    _left((one for one in asked if not _whole(one)), kind, ("", name), "$.spec.resourceGroups", unheld)
     for group in groups:
         for flavor in group.flavors:
             for resource in flavor.resources:
@@ -213,6 +233,9 @@ def _volcano(queue: custom.VolcanoQueue, unheld: list[Unheld]) -> TenantRecord:
     guarantee = _sum(spec.guarantee.resource, kind, name, "$.spec.guarantee", unheld)
     if any(map(_whole, spec.deserved)):
         unheld.append(_not(kind, name, "$.spec.deserved", "a share that others may use until it is asked for"))
+    _left((r for r in (*spec.capability, *spec.guarantee.resource) if not _whole(r)), kind, queue.key, "$.spec", unheld)
+    if queue.status.state not in ("", "Open"):
+        unheld.append(_not(kind, name, "$.status.state", f"{queue.status.state}: it admits nobody now"))
     return TenantRecord(
         name=name, parent=spec.parent or None, weight=spec.weight, cap_gpus=cap, guarantee_gpus=guarantee
     )
@@ -230,6 +253,11 @@ def _sum(
     return sum(known) if known and len(known) == len(read) else None
 
 
+def _limits(hard: Iterable[str]) -> set[str]:
+    """Limits of devices that stand beside their requests: the two are always equal."""
+    return {"limits." + name.removeprefix(REQUESTS) for name in hard}
+
+
 def _namespaces(quotas: Iterable[ResourceQuota], options: Options, unheld: list[Unheld]) -> list[TenantRecord]:
     """A cap per namespace: of several quotas the smallest.  Quotas for some pods only are said, not held."""
     kind = "resourcequotas"
@@ -237,6 +265,7 @@ def _namespaces(quotas: Iterable[ResourceQuota], options: Options, unheld: list[
     for quota in quotas:
         (namespace, name), spec = quota.key, quota.spec
         hard = {r: amount for r, amount in spec.hard.items() if r.startswith(REQUESTS) and _whole(r)}
+        _left(spec.hard.keys() - hard.keys() - _limits(hard), kind, quota.key, "$.spec.hard", unheld)
         if not hard:
             continue
         if not options.namespace_tenants:

@@ -5,7 +5,7 @@ import pytest
 from scheduler.cluster.build import build
 from scheduler.cluster.records import QuotaRecord, TenantRecord
 from scheduler.kubernetes.options import Options
-from tests.scheduler.kubernetes.things import GPU, Row, document, one_pod, pod, said, thing
+from tests.scheduler.kubernetes.things import GPU, Row, document, one_pod, pod, read, said, thing
 
 K = "kueue.x-k8s.io"
 LOCAL = thing(f"localqueues.{K}", "lq", "ml", {"clusterQueue": "research"})
@@ -149,7 +149,8 @@ def test_queues_of_volcano() -> None:
     }
     row = thing("queues.scheduling.volcano.sh", "team", spec=spec)
     assert tenants(row) == [TenantRecord(name="team", parent="root", weight=3, cap_gpus=16, guarantee_gpus=8)]
-    assert said(row) == [("quota", "ignored", "team")]  # what it deserves is neither a cap nor kept for it
+    # 100 CPUs are no GPUs, and what it deserves is neither a cap nor kept for it
+    assert said(row) == [("quota", "ignored", "team")] * 2
 
 
 def quota(name: str, hard: Row, namespace: str = "ml", **spec: object) -> Row:
@@ -192,3 +193,45 @@ def test_one_name_in_two_systems_is_said() -> None:
     rows = [thing(f"clusterqueues.{K}", "ml"), quota("a", {f"requests.{GPU}": "8"})]
     assert tenants(*rows) == [TenantRecord(name="ml")]
     assert said(*rows) == [("quota", "ignored", "ml")]
+
+
+@pytest.mark.parametrize(
+    ("hard", "left"),
+    [
+        ({"requests.cpu": "4"}, "requests.cpu"),
+        ({"limits.memory": "1Gi", "pods": "10"}, "limits.memory, pods"),
+        ({"requests.nvidia.com/mig-1g.10gb": "4"}, "requests.nvidia.com/mig-1g.10gb"),
+        (
+            {"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": "4"},
+            "gpu.nvidia.com.deviceclass.resource.k8s.io/devices",
+        ),
+        ({f"requests.{GPU}": "4", "requests.cpu": "9"}, "requests.cpu"),
+        ({f"requests.{GPU}": "4", f"limits.{GPU}": "4"}, ""),
+    ],
+)
+def test_amounts_of_a_namespace_that_are_no_gpus_are_said(hard: dict[str, str], left: str) -> None:
+    found = read(thing("resourcequotas", "q", "ml", {"hard": hard})).unheld
+    said_of = [(u.what, u.done, u.namespace, u.name, u.detail) for u in found]
+    assert said_of == ([("quota", "ignored", "ml", "q", f"not numbers of GPUs: {left}")] if left else [])
+
+
+def test_amounts_of_a_queue_that_are_no_gpus_are_said() -> None:
+    amounts = [{"name": name, "nominalQuota": 4} for name in ("cpu", GPU, "nvidia.com/mig-1g.10gb")]
+    spec = {"resourceGroups": [{"flavors": [{"name": "f", "resources": amounts}]}]}
+    (found,) = read(thing("clusterqueues.kueue.x-k8s.io", "q", spec=spec)).unheld
+    assert (found.what, found.detail) == ("quota", "not numbers of GPUs: cpu, nvidia.com/mig-1g.10gb")
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespace", "fields", "told"),
+    [
+        ("clusterqueues.kueue.x-k8s.io", "", {"spec": {"stopPolicy": "Hold"}}, True),
+        ("clusterqueues.kueue.x-k8s.io", "", {"spec": {"stopPolicy": "None"}}, False),
+        ("localqueues.kueue.x-k8s.io", "ml", {"spec": {"clusterQueue": "c", "stopPolicy": "HoldAndDrain"}}, True),
+        ("localqueues.kueue.x-k8s.io", "ml", {"spec": {"clusterQueue": "c"}}, False),
+        ("queues.scheduling.volcano.sh", "", {"status": {"state": "Closed"}}, True),
+        ("queues.scheduling.volcano.sh", "", {"status": {"state": "Open"}}, False),
+    ],
+)
+def test_queue_that_admits_nobody_is_said(kind: str, namespace: str, fields: Row, told: bool) -> None:
+    assert said(thing(kind, "q", namespace, **fields)) == ([("quota", "ignored", "q")] if told else [])
