@@ -1,7 +1,7 @@
 """What the templates of plans are given."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.http import HttpRequest
@@ -59,7 +59,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "impact": plan.impact[:8],
         "impact_rest": _sum_of(plan.impact[8:]),
         "impact_all": _sum_of(plan.impact),
-        "changes": plan.changes[:12],
+        "changes": with_waves(request, plan_id, plan.changes[:12]),
         "hidden_changes": max(0, len(plan.changes) - 12),
         "fits": fits_rows(plan.headline),
         "curve": charts.curve(plan.curve, plan.headline),
@@ -69,6 +69,16 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         **tile_words(plan, selectors.doubled_gpu_seconds(request.user, plan_id)),
         **moves_table(request, plan),
     }
+
+
+def with_waves(request: HttpRequest, plan_id: int, changes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The changes, each with the wave of its moves (from 1) where they are all of one."""
+    touched = {move for change in changes for move in change["moves"]}
+    if not touched:
+        return list(changes)
+    wave = dict(selectors.moves(request.user, plan_id).filter(index__in=touched).values_list("index", "run_wave"))
+    found = [{wave[move] + 1 for move in change["moves"] if move in wave} for change in changes]
+    return [{**row, "wave": min(of) if len(of) == 1 else None} for row, of in zip(changes, found, strict=True)]
 
 
 def _move_filters(request: HttpRequest, plan: Any, waves: list[Any]) -> list[Filter]:

@@ -10,6 +10,7 @@ from django.db.models import F, QuerySet
 from console.plans import selectors
 from console.plans.choices import State, StepState
 from console.plans.models import KeptNode, Plan, Step
+from console.ui.figures import number, plural
 
 PAGE_SIZE = 50
 MOVE_ORDER = {
@@ -29,7 +30,13 @@ MOVE_HEAD = (
     "how", "lost_gpu_seconds", "state", "detail", "started", "ended",
 )  # fmt: skip
 KEPT_HEAD = ("node", "reason", "blocker", "constraint", "missing", "unit")
-YES_OR_NO = frozenset({"cordoned", "ready", "locked", "terminating", "standby"})  # fields of 0 and 1
+YES_OR_NO = frozenset({"cordoned", "ready", "locked", "terminating", "standby", "emptied_nodes"})  # fields of 0 and 1
+AMOUNTS = frozenset({"cpu_milli", "memory_mib", "gpu_memory_mib"})
+FIELD_WORDS = {
+    "cpu_milli": "CPU", "memory_mib": "memory", "gpu_memory_mib": "GPU memory", "gpu_milli": "share of a GPU (milli)",
+    "gpus": "GPUs", "allocatable_gpus": "allocatable GPUs", "gpu_model": "GPU model", "cpu": "CPU", "mig": "MIG slices",
+    "uid": "identity", "emptied_nodes": "ends empty",
+}  # fmt: skip
 _INDENT, _MIDDLE, _HEIGHT = 13, 14, 27
 
 
@@ -145,16 +152,56 @@ def _mark(plan: Plan, step: Step, changed: dict[int, dict[str, Any]]) -> Mark:
 def _difference(change: dict[str, Any]) -> str:
     """The field, and what it was and is; a fault that is no field's change has only what it is."""
     was, now = said(change)
+    field = field_words(change)
     if not was:
-        return f"{change['field']}: {now}" if len(now) < 20 else str(change["field"])
-    return f"{change['field']} {was} → {now}"
+        short = shortfall(change)
+        return short or (f"{field}: {now}" if len(now) < 20 else field)
+    return f"{field} {was} → {now}"
+
+
+def shortfall(change: dict[str, Any]) -> str:
+    """Room that others have taken, in words with its unit; "" for every other change."""
+    missing = change["now"]
+    if change["was"] is not None or not isinstance(missing, int) or change["kind"] != "node":
+        return ""
+    match change["field"]:
+        case "gpus":
+            return f"short by {plural(missing, 'GPU')}"
+        case "gpu_share":
+            return "no device with enough left"  # the amount may be of a device's time or of its memory
+        case "mig":
+            return f"short by {plural(missing, 'MIG slice')}"
+        case "max_pods":
+            return f"short by room for {plural(missing, 'pod')}"
+        case "cpu" | "memory" as field:
+            return f"short by {_amount(missing, field)}"
+        case _:
+            return ""
+
+
+def field_words(change: dict[str, Any]) -> str:
+    return FIELD_WORDS.get(change["field"], str(change["field"]).replace("_", " "))
+
+
+def _amount(value: int, field: str) -> str:
+    """Cores of milli-CPU, GiB of MiB; as exact as needed and no more."""
+    per, one = (1000, "core") if field.startswith("cpu") else (1024, "GiB")
+    whole = value / per
+    words = number(whole, 0 if whole == int(whole) else 2)
+    return f"{words} {one}" if one == "GiB" or whole == 1 else f"{words} {one}s"
 
 
 def said(change: dict[str, Any]) -> tuple[str, str]:
     """What a field was and is, in words; "" for what it was where only the fault is known."""
     words = {0: "no", 1: "yes"} if change["field"] in YES_OR_NO else {}
-    was, now = (words.get(change[word], change[word]) for word in ("was", "now"))
-    return "" if was is None else str(was), "gone" if now is None else str(now)
+    was, now = (_said(change["field"], words.get(change[word], change[word])) for word in ("was", "now"))
+    return "" if change["was"] is None else was, now
+
+
+def _said(field: str, value: Any) -> str:
+    if value is None:
+        return "gone"
+    return _amount(value, field) if field in AMOUNTS and isinstance(value, int) else str(value)
 
 
 def move_cells(step: Step) -> tuple[object, ...]:

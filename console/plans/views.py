@@ -16,7 +16,7 @@ from console.inventory.selectors import filter_choices
 from console.plans import charts, selectors, services, tables
 from console.plans.filters import KeptFilter, MoveFilter, PlanFilter
 from console.plans.forms import CutForm, FreezeForm, ReasonForm
-from console.plans.pages import list_page, plan_page
+from console.plans.pages import list_page, plan_page, with_waves
 from console.rest.csv import csv_response, refused
 from console.ui.orders import no_order_words, order_of, order_words
 
@@ -69,7 +69,8 @@ def plan_detail(request: HttpRequest, plan_id: int) -> HttpResponse:
 
 def page_with(request: HttpRequest, plan_id: int, refused: services.Conflict) -> HttpResponse:
     """The page again, with the refusal and the list of what changed on top."""
-    return render(request, "plans/detail.html", {**plan_page(request, plan_id), "refused": refused}, status=409)
+    said = {"refused": refused, "refused_changes": with_waves(request, plan_id, refused.changes[:12])}
+    return render(request, "plans/detail.html", {**plan_page(request, plan_id), **said}, status=409)
 
 
 @posted_from("plans:detail", "plan_id")

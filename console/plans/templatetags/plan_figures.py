@@ -6,7 +6,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console.plans.tables import said
+from console.plans.tables import field_words, said, shortfall
 from console.ui.figures import DASH, number, plural, whole_gpus
 
 register = template.Library()
@@ -29,6 +29,17 @@ def gpu_hours(seconds: float | None) -> str:
 def said_words(change: dict[str, Any]) -> tuple[str, str]:
     """(was, now) of a change, for people."""
     return said(change)
+
+
+@register.filter
+def shortfall_words(change: dict[str, Any]) -> str:
+    """What a node is short of, or "" where that is not what changed."""
+    return shortfall(change)
+
+
+@register.filter
+def field_said(change: dict[str, Any]) -> str:
+    return field_words(change)
 
 
 @register.filter

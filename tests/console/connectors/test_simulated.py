@@ -70,7 +70,7 @@ def test_every_state_is_a_legal_cluster() -> None:
         held = occupancy(snapshot)
         assert (held.over_committed_milli == 0).all()
         assert (held.used_cpu_milli <= snapshot.node_cpu_milli).all()
-    assert JournalRow.objects.count() > 30
+    assert JournalRow.objects.count() > 100
 
 
 def test_a_new_process_folds_the_same_state() -> None:
@@ -150,10 +150,11 @@ def test_work_that_ended_is_followed_by_its_likeness_before_more_of_it_ends() ->
     """Plans use room that somebody left: many such places, filled one after the other, and no plan lives a minute."""
     lively = found(generate("asi", nodes=200, seed=3, hour=10), 0, uuid4(), 0, [])
     changes, most = [], 0
-    for second in range(900):
+    for second in range(3600):
         changes += live_through(lively, Tide(), 3, second, 10.0)
-        places = [(gone, (gone.cluster, gone.node or "")) for gone in lively.ended]
-        most = max(most, sum(shortage(lively, node, gone) is None for gone, node in places))
+        if second % 60 == 0:
+            places = [(gone, (gone.cluster, gone.node or "")) for gone in lively.ended]
+            most = max(most, sum(shortage(lively, node, gone) is None for gone, node in places))
     assert most <= 3  # one by rule, and now and then a stray
     kinds = [type(change) for change in changes]
-    assert min(kinds.count(Ended), kinds.count(Arrived)) > 30
+    assert min(kinds.count(Ended), kinds.count(Arrived)) > 100

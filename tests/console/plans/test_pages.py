@@ -360,33 +360,3 @@ def _marks(plan: Plan) -> list[str]:
     items = line.split("<li")[1:]
     words = [re.sub(r"<(svg|small).*?</\1>|<[^>]*>", "", item.split(">", 1)[1], flags=re.S).strip() for item in items]
     return ["*" * ('aria-current="step"' in item) + word for item, word in zip(items, words, strict=True)]
-
-
-@pytest.mark.parametrize("name", ["cut/", "approve/", "leave-out/"])
-def test_an_address_for_posts_leads_to_the_page_when_it_is_opened(name: str) -> None:
-    _, plan = _two()
-    page = reverse("plans:detail", args=[plan.pk])
-    answer = _client(operator()).get(f"{page}{name}?part=head")
-    assert (answer.status_code, answer["Location"]) == (302, f"{page}?part=head")
-    assert _client(operator()).put(f"{page}{name}").status_code == 405
-
-
-def test_the_address_that_lifts_a_freeze_leads_to_the_freezes_when_it_is_opened() -> None:
-    answer = _client(operator()).get(reverse("plans:lift", args=[1]))
-    assert (answer.status_code, answer["Location"]) == (302, reverse("plans:freezes"))
-
-
-def test_a_refused_cut_shows_a_page_whose_parts_are_fetched_from_the_plan() -> None:
-    one, plan = _two()
-    one.happen(arrives("late", "n1", 1))
-    client, page = _client(operator()), reverse("plans:detail", args=[plan.pk])
-    answer = client.post(reverse("plans:cut", args=[plan.pk]), {"moves": 1})
-    assert answer.status_code == 409
-    shown = answer.content.decode()
-    parts = re.findall(r'hx-get="([^"]*part=[^"]*)"', shown)
-    assert len(parts) >= 4 and all(part.startswith(f"{page}?") for part in parts)
-    assert {client.get(part.replace("&amp;", "&")).status_code for part in parts} <= {200, 204}
-    assert "Cut and check again" in shown
-    services.sweep()
-    stale = _page(operator(), plan)
-    assert "Cut and check again" not in stale and "A plan that is stale is not cut." in stale
