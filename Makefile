@@ -57,7 +57,7 @@ staticfiles/.collected: .venv/.installed node_modules/.installed $(STATIC_SOURCE
 	touch $@
 
 demo: install
-	@SLACKLINE_DIE_WITH_PARENT=1 exec $(PY) -m console.demo run --port $(PORT) --nodes $(NODES)
+	@SLACKLINE_DIE_WITH_PARENT=1 exec $(PY) -m console.demo run --port "$(PORT)" --nodes "$(NODES)"
 
 demo-reset: .venv/.installed
 	@exec $(PY) -m console.demo reset

@@ -179,6 +179,22 @@ def test_a_port_in_use_is_said_at_once(run: Run) -> None:
     assert run.living() == {}
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--port", "99999", "PORT=99999 is no whole number from 1 to 65535"),
+        ("--port", "0", "PORT=0 is no whole number from 1 to 65535"),
+        ("--port", "http", "PORT=http is no whole number from 1 to 65535"),
+        ("--nodes", "0", "NODES=0 is no whole number of 1 or more"),
+    ],
+)
+def test_a_number_out_of_range_is_named_as_it_was_typed(run: Run, option: str, value: str, words: str) -> None:
+    outcome = run.once("run", option, value)
+    assert outcome.returncode == 2
+    assert words in outcome.stderr and "Traceback" not in outcome.stderr
+    assert run.living() == {}
+
+
 def test_stopped_while_it_prepares(run: Run) -> None:
     with run.out.open("wb") as out:
         run.process = subprocess.Popen(
