@@ -20,6 +20,7 @@ LEASE_S = 30.0  # without a word from its holder, a source is free for others af
 class SourceState(TextChoices):
     WAITING = "waiting", "Waiting for its first reading"
     LIVE = "live", "Live"
+    SUSPICIOUS = "suspicious", "Suspicious"  # read, but what the cluster says now is held to be wrong
     FAILING = "failing", "Failing"
 
 

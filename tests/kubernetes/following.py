@@ -17,9 +17,9 @@ from tests.kubernetes.worlds import path_of
 
 # Everything that takes seconds in earnest takes hundredths here; the relations between them are the same.
 QUICK = Limits(
-    page=7, smallest_page=2, largest_page=50, watch_s=(4, 8), overlap_s=0.4, grace_s=0.15, doubt_s=0.2,
-    longest_doubt_s=0.4, resync_s=60.0, first_wait_s=0.01, longest_wait_s=0.05, longest_asked_s=0.05, absent_s=0.5,
-    forbidden_s=0.1, lived_s=0.3,
+    page=7, smallest_page=2, largest_page=50, watch_s=(4, 8), overlap_s=0.4, grace_s=0.15, empty_s=0.4,
+    doubt_s=0.2, longest_doubt_s=0.4, resync_s=60.0, first_wait_s=0.01, longest_wait_s=0.05, longest_asked_s=0.05,
+    absent_s=0.5, forbidden_s=0.1, lived_s=0.3,
 )  # fmt: skip
 IMPATIENT = Patience(connect_s=2.0, answer_s=0.4, page_s=0.5, silent_s=0.4)
 CALM = Patience(connect_s=10.0, answer_s=20.0, page_s=30.0, silent_s=20.0)

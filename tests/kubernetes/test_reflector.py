@@ -266,15 +266,59 @@ def _following() -> Api:
     return api
 
 
-def test_empty_list_is_held_until_it_repeats() -> None:
-    api = _following()
+def _empty_lists(api: Api) -> list[int]:
+    """Seconds at which an API says that nothing is there, until it is believed."""
+    began, asked = api.now, []
     api.hear(Refused(410, "gone"))
-    for expected in (4, 0):
+    while not api.reflector.believed:
         api.now += api.wire.seconds if isinstance(api.wire, Wait) else 0
         api.hear(Woke())
         api.page("empty")
-        assert len(api.state) == expected
-    assert api.reflector.believed == 1
+        asked.append(round(api.now - began))
+        assert api.reflector.believed or (len(api.state) == 4 and api.reflector.suspicion is not None)
+    assert api.state == {}
+    return asked
+
+
+def test_empty_list_is_held_until_several_say_so_over_minutes() -> None:
+    asked = _empty_lists(_following())
+    assert len(asked) >= LIMITS.empty_lists
+    assert asked[-1] - asked[0] >= LIMITS.empty_s * 0.9
+
+
+def test_empty_list_is_believed_sooner_where_the_others_are_empty_too() -> None:
+    api = _following()
+    api.reflector.all_gone = lambda: True
+    asked = _empty_lists(api)
+    assert len(asked) == 2
+    assert asked[-1] - asked[0] < 2 * LIMITS.grace_s
+
+
+def test_empty_list_that_was_a_lie_leaves_no_trace() -> None:
+    api = _following()
+    api.hear(Refused(410, "gone"))
+    for _ in range(3):
+        api.now += api.wire.seconds if isinstance(api.wire, Wait) else 0
+        api.hear(Woke())
+        api.page("empty")
+        assert len(api.state) == 4
+    api.be_honest()
+    assert api.state == dict(api.truth)
+    assert api.reflector.suspicion is None
+
+
+def test_bookmark_that_goes_back_is_a_doubt() -> None:
+    """Listed anew, at once or when the last list is old enough."""
+    api = _following()
+    api.now += LIMITS.doubt_s
+    api.hear(Marked(str(api.version - 50)))
+    assert isinstance(api.wire, List)
+    assert api.reflector.errors["bookmark back"] == 1
+    again = _following()
+    again.hear(Marked(str(again.version - 50)))
+    assert isinstance(again.wire, Watch)
+    assert again.wire.timeout_s <= LIMITS.doubt_s
+    assert again.reflector.reason == "a bookmark went back in time"
 
 
 def test_list_after_a_gap_is_told_at_once() -> None:
@@ -299,10 +343,11 @@ def test_first_list_is_held_when_somebody_saw_more() -> None:
     api.page("empty")
     assert not api.reflector.ready
     assert api.reflector.suspicion is not None
-    api.now += LIMITS.grace_s
-    api.hear(Woke())
-    api.page("empty")
-    assert api.reflector.ready
+    while not api.reflector.ready:
+        api.now += LIMITS.grace_s
+        api.hear(Woke())
+        api.page("empty")
+    assert api.now >= LIMITS.empty_s * 0.9
 
 
 def test_watch_resumes_a_little_before_its_end() -> None:

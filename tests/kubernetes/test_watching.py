@@ -32,6 +32,7 @@ def test_read_changed_lost_and_found_again_with_other_objects(monkeypatch: pytes
     with watching():
         source = kubernetes_source(server=player.url())
         until(lambda: pods_seen(source) == 12, "the first reading")
+        until(lambda: selectors.source_card(viewer(), source.pk).health is not None, "its health")
         card = selectors.source_card(viewer(), source.pk)
         assert (card.row.state, card.row.nodes, card.row.unknown_since) == ("live", 3, None)
         assert card.health is not None and card.health.ready and card.health.server_version == "v1.37.0-player"
@@ -51,6 +52,42 @@ def test_read_changed_lost_and_found_again_with_other_objects(monkeypatch: pytes
             until(lambda: pods_seen(source) == 5, "the other objects are listed, the old ones are gone")
             assert newest(source).counts["nodes"] == 2  # type: ignore[union-attr]
             assert Source.objects.get(pk=source.pk).state == "live"
+
+
+def test_a_doubt_is_told_and_the_reading_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What makes a reflector doubt: see its own tests."""
+    said = ["pods: all objects vanished at once, 12 of 12 are not in the list"]
+    monkeypatch.setattr("console.connectors.kubernetes.feed.ClusterFeed.suspicion", lambda _: said[0])
+    client = Client()
+    client.force_login(viewer())
+    with PlayerOnPort({"one": worlds.cluster(nodes=3, pods=12)}) as player, watching():
+        source = kubernetes_source(server=player.url())
+        until(lambda: Source.objects.get(pk=source.pk).state == "suspicious", "the doubt is told")
+        assert Source.objects.get(pk=source.pk).last_error == said[0]
+        assert pods_seen(source) == 12
+        for path in ("/sources/", f"/sources/{source.pk}/"):
+            page = client.get(path).content.decode()
+            assert "Suspicious" in page and "all objects vanished" in page
+        row = client.get(f"/api/v1/clusters/{source.pk}/").json()["row"]
+        assert (row["state"], row["pods"]) == ("suspicious", 12)
+        said[0] = ""
+        until(lambda: Source.objects.get(pk=source.pk).state == "live", "an answer that is believed ends it")
+        assert Source.objects.get(pk=source.pk).last_error == ""
+
+
+def test_a_cluster_that_hangs_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No watch has noticed yet: streams may be silent for a minute and more."""
+    said = [""]
+    monkeypatch.setattr("console.connectors.kubernetes.feed.ClusterFeed.lost", lambda _: said[0])
+    monkeypatch.setattr("console.inventory.services.watching.LOST_S", 1e9)
+    with PlayerOnPort({"one": worlds.cluster(nodes=1, pods=2)}) as player, watching():
+        source = kubernetes_source(server=player.url())
+        until(lambda: pods_seen(source) == 2, "the first reading")
+        said[0] = "the API server does not answer since 12 s: read timed out"
+        until(lambda: Source.objects.get(pk=source.pk).state == "failing", "it is told")
+        assert Source.objects.get(pk=source.pk).last_error == said[0]
+        said[0] = ""
+        until(lambda: Source.objects.get(pk=source.pk).state == "live", "and found again")
 
 
 def test_what_cannot_be_held_is_kept_with_the_reading_and_listed() -> None:

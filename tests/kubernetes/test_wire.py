@@ -4,6 +4,7 @@ import re
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from console.connectors.kubernetes import access
 from console.connectors.kubernetes.access import Login, log_in
 from console.connectors.kubernetes.probe import probe
+from console.connectors.kubernetes.pulse import Beat, Pulse
 from console.connectors.kubernetes.steps import List, Lost, Refused
 from console.connectors.kubernetes.wire import Api, Trouble
 from scheduler.kubernetes.objects import KINDS, decode_list
@@ -141,6 +143,26 @@ def test_words_for_answers_that_are_none(said: bytes, word: str) -> None:
         Api(log_in(Login("test", f"http://127.0.0.1:{port}")), CALM).page(PODS, List(1))
     assert isinstance(caught.value.told, Lost)
     assert caught.value.told.word == word
+
+
+def test_a_pulse_tells_silence_from_refusal() -> None:
+    beat = Beat(every_s=0.01, answer_s=0.2, lost_s=0.3)
+    with Player({"one": worlds.cluster(token="secret")}) as player:
+        refused = Pulse(api_of(player, token="another"), beat)
+        refused.ask()
+        time.sleep(beat.lost_s)
+        assert refused.lost() == ""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        hanging = Pulse(Api(log_in(Login("test", f"http://127.0.0.1:{listening.getsockname()[1]}"))), beat)
+        assert hanging.lost() == ""
+        stop = threading.Event()
+        thread = threading.Thread(target=hanging.run, args=(stop,))
+        thread.start()
+        until(lambda: bool(hanging.lost()), "silence is told")
+        stop.set()
+        thread.join()
+    assert "does not answer since" in hanging.lost()
+    assert Beat().lost_s + 2.0 < 15.0  # what docs/operations.md promises
 
 
 def test_a_server_that_speaks_plain_http_is_told_by_its_scheme() -> None:

@@ -3,6 +3,7 @@
 A cluster that is slow, silent or wrong holds up nobody but its own feed.
 """
 
+import functools
 import random
 import statistics
 import threading
@@ -17,10 +18,12 @@ import msgspec
 import structlog
 
 from console.connectors.kubernetes.health import Health, KindHealth, of_kind
+from console.connectors.kubernetes.pulse import Beat, Pulse
 from console.connectors.kubernetes.reflector import Limits, Reflector
 from console.connectors.kubernetes.refusals import where
 from console.connectors.kubernetes.steps import (
     Changed,
+    Doubt,
     Drop,
     Ended,
     Input,
@@ -90,6 +93,7 @@ class ClusterFeed:
         expected: Mapping[str, int] | None = None,
         kinds: Iterable[Kind] | None = None,
         reader: Reader | None = None,
+        beat: Beat | None = None,
     ) -> None:
         self.cluster = cluster
         self._api = api
@@ -107,6 +111,9 @@ class ClusterFeed:
             _Follower(kind, Reflector(random.Random(), kind.needed, limits or Limits(), seen.get(kind.name, 0)))
             for kind in (KINDS.values() if kinds is None else kinds)
         ]
+        self._pulse = Pulse(api, beat)
+        for follower in self._followers:
+            follower.reflector.all_gone = functools.partial(self._gone_beside, follower)
 
     def start(self) -> None:
         size = threading.stack_size(STACK)
@@ -114,8 +121,11 @@ class ClusterFeed:
             for follower in self._followers:
                 name = f"{self.cluster} {follower.kind.name}"
                 thread = threading.Thread(target=self._follow, args=(follower,), name=name, daemon=True)
-                thread.start()
                 self._threads.append(thread)
+            name = f"{self.cluster} pulse"
+            self._threads.append(threading.Thread(target=self._pulse.run, args=(self._stop,), name=name, daemon=True))
+            for thread in self._threads:
+                thread.start()
         finally:
             threading.stack_size(size)
 
@@ -165,6 +175,22 @@ class ClusterFeed:
             for one in self._followers
             if not one.reflector.ready or one.reflector.phase is Phase.FORBIDDEN
         )
+
+    def lost(self) -> str:
+        """Why the API is lost; "" while it answers.  Asks nobody, waits for nobody."""
+        return self._pulse.lost()
+
+    def suspicion(self) -> str:
+        """What is not taken at its word at this moment, kind by kind."""
+        told = ((one.kind.name, one.reflector.suspicion) for one in self._followers)
+        return "; ".join(f"{name}: {doubt.what.value}, {doubt.detail}" for name, doubt in told if doubt is not None)
+
+    def _gone_beside(self, follower: _Follower) -> bool:
+        """All other needed kinds are empty, or said to be."""
+        others = [one.reflector for one in self._followers if one.kind.needed and one is not follower]
+        doubts = (one.suspicion.what if one.suspicion is not None else None for one in others)
+        empty = [doubt == Doubt.EMPTY or not len(one.ledger) for one, doubt in zip(others, doubts, strict=True)]
+        return bool(empty) and all(empty)
 
     def _health(self, follower: _Follower, now: float) -> KindHealth:
         return of_kind(follower.kind.name, follower.reflector, len(follower.bad), follower.opened, now)

@@ -6,14 +6,15 @@ opened again a little before the last version, or everything is listed anew.
 
 What is not taken at its word.  A list that is older than what was seen, or that lacks half of what was there a moment
 ago, or a kind that has disappeared: the state is held for a grace and asked for again; when the answer repeats, it is
-believed, and asked for once more a little later.  An event that contradicts what is known is decided by uid and
-version, and the kind is listed anew, at most once in a while.  Besides, everything is listed anew about once an hour,
-since an event that was never sent leaves no trace.
+believed, and asked for once more a little later.  That all objects of a needed kind are gone is believed only when
+several lists say so over some minutes, unless those of the other needed kinds are gone as well.  An event that
+contradicts what is known is decided by uid and version, and the kind is listed anew, at most once in a while.
+Besides, everything is listed anew about once an hour, since an event that was never sent leaves no trace.
 """
 
 import random
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from console.connectors.kubernetes.ledger import Ledger, order_of
@@ -52,6 +53,8 @@ class Limits:
     watch_s: tuple[int, int] = (300, 600)
     overlap_s: float = 5.0
     grace_s: float = 30.0
+    empty_s: float = 240.0  # until no objects at all of a needed kind are believed, and so many lists
+    empty_lists: int = 4
     doubt_s: float = 60.0  # between two lists that only a doubt asks for; doubles
     longest_doubt_s: float = 900.0
     resync_s: float = 3_600.0
@@ -69,6 +72,7 @@ class Suspicion:
     what: Doubt
     since: float
     detail: str
+    lists: int = 1  # that said so
 
 
 @dataclass(slots=True)
@@ -89,6 +93,7 @@ class Reflector:
     needed: bool
     limits: Limits = field(default_factory=Limits)
     expected: int = 0
+    all_gone: Callable[[], bool] = lambda: False  # the other needed kinds are empty, too
 
     phase: Phase = Phase.STARTING
     ready: bool = False  # the state may be read: listed once, or known to be absent or forbidden
@@ -197,9 +202,10 @@ class Reflector:
         lost = max(len(missing), 0 if self.ready else self.expected - len(listing.seen))
         if lost and lost * 2 >= listing.before:
             detail = f"{lost} of {listing.before} are not in the list"
-            if not self._believe(Doubt.VANISHED, detail, now):
+            doubt = Doubt.EMPTY if self.needed and not listing.seen and listing.before > 1 else Doubt.VANISHED
+            if not self._believe(doubt, detail, now):
                 self._listing = None
-                return [self._wait(self.limits.grace_s, Doubt.VANISHED.value, AFRESH)]
+                return [self._wait(self.limits.grace_s, doubt.value, AFRESH)]
             listing.again = True
         told: list[Instruction] = [self.ledger.take(item) for item in listing.changed]
         self.ledger.settle(listing.version, now)
@@ -213,16 +219,23 @@ class Reflector:
         return [*told, *self.ledger.sweep(missing), self._watch(now)]
 
     def _believe(self, what: Doubt, detail: str, now: float) -> bool:
-        """True when the same was said a grace ago.  Else it is remembered, and the state is held."""
+        """True when the same was said a grace ago.  Else it is remembered, and the state is held.
+
+        That a cluster which was full is empty is believed after some minutes of the same answer.
+        """
         last = self.suspicion
-        if last is not None and last.what == what and now - last.since >= self.limits.grace_s * 0.9:
-            self.believed += 1
-            self.suspicion = None
-            return True
         if last is None or last.what != what:
             self.suspicion = Suspicion(what, now, detail)
             self.errors[what.name.lower().replace("_", " ")] += 1
-        return False
+            return False
+        last.lists, last.detail = last.lists + 1, detail
+        slow = what == Doubt.EMPTY and not self.all_gone()
+        seconds, lists = (self.limits.empty_s, self.limits.empty_lists) if slow else (self.limits.grace_s, 2)
+        if now - last.since < seconds * 0.9 or last.lists < lists:
+            return False
+        self.believed += 1
+        self.suspicion = None
+        return True
 
     # --- watches --------------------------------------------------------------------------------------------------
     def _watch(self, now: float) -> Watch:
@@ -245,8 +258,9 @@ class Reflector:
     def _marked(self, version: str, now: float) -> list[Instruction]:
         self.fresh_at = self.heard_at = now
         self._broken = 0
-        if not self.ledger.reach(version, now):
+        if not self.ledger.mark(version, now):
             self.errors["bookmark back"] += 1
+            return self._doubt("a bookmark went back in time", now)
         return self._list_if_due(now)
 
     def _doubt(self, reason: str, now: float) -> list[Instruction]:

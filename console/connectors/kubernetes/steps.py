@@ -137,4 +137,5 @@ class Doubt(StrEnum):
 
     WENT_BACK = "the API went back in time"
     VANISHED = "half of the objects or more vanished at once"
+    EMPTY = "all objects vanished at once"
     KIND_GONE = "the API no longer knows a kind that had objects"

@@ -79,6 +79,11 @@ class Api:
     def version(self) -> bytes:
         return self._whole("/version", {})
 
+    def greet(self, seconds: float) -> None:
+        """Whether anything answers in that time.  Raises ``Trouble``."""
+        with self._asked("/version", {}, seconds, seconds):
+            pass
+
     def page(self, kind: Kind, asked: List) -> bytes:
         """One page of a list.  Raises ``Trouble``."""
         query = {"limit": str(asked.limit)} if asked.limit else {}
@@ -150,14 +155,16 @@ class Api:
             raise Trouble(Lost("cut", "the stream ended in the middle of an event"))
 
     @contextmanager
-    def _asked(self, path: str, query: dict[str, str], read_s: float) -> Iterator[urllib3.BaseHTTPResponse]:
+    def _asked(
+        self, path: str, query: dict[str, str], read_s: float, connect_s: float | None = None
+    ) -> Iterator[urllib3.BaseHTTPResponse]:
         """The answer to one GET; what urllib3 says of trouble becomes ``Trouble``."""
         answer: urllib3.BaseHTTPResponse | None = None
         if self._closed:
             raise Trouble(Lost("closed", "this feed has been stopped"))
         try:
             target = f"{path}?{urlencode(query)}" if query else path
-            answer = self._access.get(target, (self.patience.connect_s, read_s))
+            answer = self._access.get(target, (connect_s or self.patience.connect_s, read_s))
             self._running.add(answer)
             self._compare_clocks(answer.headers.get("Date"))
             if answer.status != 200:

@@ -75,19 +75,24 @@ def observe_due() -> int:
 
 
 def observe(
-    source_id: int, encode: Encode | None = None, wire: Connector | None = None, builder: Builder | None = None
+    source_id: int,
+    encode: Encode | None = None,
+    wire: Connector | None = None,
+    builder: Builder | None = None,
+    doubt: str = "",
 ) -> Observation | None:
     """Reads a source once and keeps what is new.  A watched source is read by whoever follows it, through its ``wire``.
 
     Returns its newest observation; None where another process is reading it at this moment, or where it could not be
     read (then the error stands on the source).  ``encode`` draws the map columns; without it the reading is complete
     but not on the map until the next one with it.  ``builder`` = the one of the last reading, where somebody follows.
+    ``doubt``: what the source says at this moment and its wire does not believe.
     """
     source, claim = _claim(source_id, wire)
     if source is None:
         return None
     try:
-        found = _read(source, encode, wire, builder or Builder())
+        found = _read(source, encode, wire, builder or Builder(), doubt)
     except (ConnectorError, InputError) as error:
         note_failure(source, str(error))
         return None
@@ -129,21 +134,23 @@ def _claim(source_id: int, wire: Connector | None) -> tuple[Source | None, uuid.
     return (source if mine else None), token
 
 
-def _read(source: Source, encode: Encode | None, wire: Connector | None, builder: Builder) -> Observation:
+def _read(
+    source: Source, encode: Encode | None, wire: Connector | None, builder: Builder, doubt: str = ""
+) -> Observation:
     begun_at = timezone.now()
     connector = wire or connector_of(source)
     version = connector.version()
     last = Observation.objects.filter(source=source).first()
     drawn = last is not None and (encode is None or last.columns is not None)
     if last is not None and drawn and version == source.version:
-        return confirm(source, last, begun_at)
+        return confirm(source, last, begun_at, doubt=doubt)
     snapshot, aside = _seen(connector, builder)
     if last is not None and drawn and snapshot.digest == last.digest:
-        return confirm(source, last, begun_at, version, keep_unheld(aside))
+        return confirm(source, last, begun_at, version, keep_unheld(aside), doubt)
     encoded = encode(snapshot) if encode is not None else None
     archive.store(snapshot, remember=wire is None)  # a process that follows clusters draws no pages
     columns, gpu_states = (encoded.columns, encoded.gpu_states) if encoded is not None else (None, None)
-    observation = record(source, snapshot, begun_at, version, columns, gpu_states, unheld=keep_unheld(aside))
+    observation = record(source, snapshot, begun_at, version, columns, gpu_states, keep_unheld(aside), doubt)
     if encode is not None:
         enqueue("inventory.measure", observation_id=observation.pk)
     return observation

@@ -27,6 +27,7 @@ def record(
     columns: Cells | None,
     gpu_states: Cells | None,
     unheld: Unheld | None = None,
+    doubt: str = "",
 ) -> Observation:
     """One new row, after all rows that are committed: the order of revisions is the order of commits."""
     revision = _next_revision()
@@ -44,7 +45,7 @@ def record(
     if columns is not None and gpu_states is not None:
         _draw(observation, snapshot, columns, gpu_states)
     observation.save(force_insert=True)
-    _note_success(source, begun_at, version)
+    _note_success(source, begun_at, version, doubt)
     if observation.columns is not None:
         _announce("snapshot.taken", observation, source, changed=observation.changed)
     return observation
@@ -52,13 +53,18 @@ def record(
 
 @transaction.atomic
 def confirm(
-    source: Source, last: Observation, begun_at: datetime, version: str = "", unheld: Unheld | None = None
+    source: Source,
+    last: Observation,
+    begun_at: datetime,
+    version: str = "",
+    unheld: Unheld | None = None,
+    doubt: str = "",
 ) -> Observation:
     """The source reports what it reported before: only the age changes, and perhaps what the format cannot hold."""
     last.observed_at = begun_at
     last.unheld = unheld or last.unheld
     Observation.objects.filter(pk=last.pk).update(observed_at=begun_at, unheld=last.unheld)
-    _note_success(source, begun_at, version or source.version)
+    _note_success(source, begun_at, version or source.version, doubt)
     _announce("snapshot.confirmed", last, source, changed=0)
     return last
 
@@ -94,9 +100,12 @@ def _announce(kind: str, observation: Observation, source: Source, **fields: Any
     )
 
 
-def _note_success(source: Source, begun_at: datetime, version: str) -> None:
+def _note_success(source: Source, begun_at: datetime, version: str, doubt: str) -> None:
+    """``doubt``: what the source says now and is not believed; the reading is what it said before."""
+    state = SourceState.SUSPICIOUS if doubt else SourceState.LIVE
+    told = {"last_error": doubt[:2000], **({"last_error_at": begun_at} if doubt != source.last_error else {})}
     Source.objects.filter(pk=source.pk).update(
-        state=SourceState.LIVE, failures=0, last_error="", last_observed_at=begun_at, version=version
+        state=state, failures=0, last_observed_at=begun_at, version=version, **(told if doubt else {"last_error": ""})
     )
 
 

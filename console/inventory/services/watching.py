@@ -34,6 +34,7 @@ from scheduler.cluster.errors import InputError
 
 log = structlog.get_logger(__name__)
 LOOK_S = 0.5  # until the first lists are complete
+NOTICE_S = 1.0  # until a doubt or a loss is noticed
 HEALTH_EVERY_S = 15.0
 REST = 3.0  # a reading that takes long is followed by a rest of so many times its length
 END_S = 6.0  # for all that end together
@@ -140,13 +141,20 @@ class _Follower:
                 began = time.monotonic()
                 feed, looking = self._turn(feed)
                 took = time.monotonic() - began
-                self._stopping.wait(LOOK_S if looking else max(self._period_s - took, REST * took))
+                self._rest(feed, LOOK_S if looking else max(self._period_s - took, REST * took))
         finally:
             if feed is not None:
                 feed.stop()
             if self._sampler is not None:
                 self._sampler.stop()
             connection.close()
+
+    def _rest(self, feed: ClusterFeed | None, seconds: float) -> None:
+        """Until the next look, which comes at once when a doubt begins or ends, or the cluster is lost or found."""
+        until, before = time.monotonic() + seconds, _worries(feed)
+        while (left := until - time.monotonic()) > 0 and not self._stopping.wait(min(left, NOTICE_S)):
+            if _worries(feed) != before:
+                return
 
     def _turn(self, feed: ClusterFeed | None) -> tuple[ClusterFeed | None, bool]:
         """One look: the feed, and whether to look again soon.  No mistake ends the thread in silence."""
@@ -184,14 +192,16 @@ class _Follower:
         """Records a reading, unless the first lists are still coming.  True: look again soon."""
         health = feed.health()
         looking = self._is_looking(health)
-        lost = self._lost_word(health)
+        lost = (feed.lost() if health.ready else "") or self._lost_word(health)
+        doubt = feed.suspicion()
         found = None
         if lost:
             self._fail(lost)
         elif not looking:
             wire = KubernetesConnector(self._config["cluster"], feed, self._sampler)
-            found = observe(self.source_id, self._encode, wire, self._builder)
-        self._tell(feed, "looking" if looking else "failing" if found is None else "live")
+            found = observe(self.source_id, self._encode, wire, self._builder, doubt)
+        word = "looking" if looking else "failing" if found is None else "suspicious" if doubt else "live"
+        self._tell(feed, word)
         if found is not None:
             self._announce("reading", found.pk)
         return looking
@@ -203,7 +213,8 @@ class _Follower:
         looks well for a moment: it is believed when the API has answered.
         """
         limit = max(LOST_S, LOST_PERIODS * self._period_s)
-        late = [kind for kind in health.kinds if kind.needed and kind.ready and (kind.lag_s or 0.0) > limit]
+        known = [kind for kind in health.kinds if kind.needed and kind.ready and not kind.suspicion]
+        late = [kind for kind in known if (kind.lag_s or 0.0) > limit]
         if not late:
             self._broken_at, self._why = float("inf"), ""
             return ""
@@ -235,6 +246,10 @@ class _Follower:
         publish(f"source:{self.source_id}", f"source.{kind}", revision=revision)
         if kind != "reading":
             publish("source", f"source.{kind}", source=self.name)
+
+
+def _worries(feed: ClusterFeed | None) -> tuple[bool, bool]:
+    return (False, False) if feed is None else (bool(feed.lost()), bool(feed.suspicion()))
 
 
 def signature(source: Source) -> str:
