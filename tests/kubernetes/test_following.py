@@ -140,7 +140,7 @@ def test_empty_answer_after_a_restart_is_not_believed_at_once() -> None:
     expected = {"pods": 20, "nodes": 3}
     with Player({"one": cluster}) as player, following(player, kinds=("pods",), expected=expected) as feed:
         until(lambda: feed.health().ready, "the second answer")
-        assert feed.health().kinds[0].errors["vanished"] == 1
+        assert feed.health().kinds[0].errors["empty"] == 1
         assert agreed(feed, player, kinds=("pods",))
 
 

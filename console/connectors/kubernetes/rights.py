@@ -14,6 +14,10 @@ HEAD = f"""\
 # kubectl create serviceaccount {NAME} --namespace {NAMESPACE}
 # kubectl apply --filename FILE
 # kubectl create token {NAME} --namespace {NAMESPACE} --duration 8760h
+# The kubeconfig's token is not renewed: when it ends, a new one must be given. Providers cap the duration that is asked
+# for (some at an hour or a day), whatever the command says; look at the end that kubectl prints with --output json.
+# Pods and jobs show literal values of their environment variables to whoever may list them, Slackline too, which reads
+# none of them; keep secrets in Secrets, which this role does not name.
 """
 
 
