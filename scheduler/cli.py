@@ -347,7 +347,7 @@ def _show_plan(plan: Plan, seconds: float) -> None:
     _say(lines)
     moves = zip(plan.wave_of, plan.moves, strict=True)
     _show_table(
-        "Moves", ("wave", "pod", "from", "to", "mode"), [(w, m.pod, m.source, m.target, m.mode) for w, m in moves]
+        "Moves", ("wave", "pod", "from", "to", "mode"), [(w + 1, m.pod, m.source, m.target, m.mode) for w, m in moves]
     )
     reasons: dict[str, int] = {}
     for kept in plan.kept:

@@ -9,16 +9,26 @@ from django.views.decorators.http import require_safe
 from console.ui.shell import SHELL
 
 FRAME_PARTS = ("navigation", "tools", "banners")
-PALETTE_LIMIT = 8
+PALETTE_LIMIT = 8  # shown of each kind
+PALETTE_COUNTED = 100
 LONGEST_QUERY = 200
 
 
 @require_safe
 def palette(request: HttpRequest) -> HttpResponse:
-    """JSON {"hits": [{kind, label, url, icon, detail}]}: what `q` finds and this person may see."""
+    """JSON {"hits": [{kind, label, url, icon, detail}], "total", "more"}: what `q` finds and this person may see.
+
+    ``total`` counts what matches, ``more`` says that a kind has so many matches that nobody counted on.
+    """
     words = request.GET.get("q", "").strip()[:LONGEST_QUERY]
-    found = [hit for source in SHELL.hits.values() for hit in source(request, words, PALETTE_LIMIT)] if words else []
-    return JsonResponse({"hits": [asdict(hit) for hit in found]})
+    found = [list(source(request, words, PALETTE_COUNTED)) for source in SHELL.hits.values()] if words else []
+    return JsonResponse(
+        {
+            "hits": [asdict(hit) for hits in found for hit in hits[:PALETTE_LIMIT]],
+            "total": sum(map(len, found)),
+            "more": any(len(hits) >= PALETTE_COUNTED for hits in found),
+        }
+    )
 
 
 @require_safe

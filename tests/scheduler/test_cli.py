@@ -145,6 +145,7 @@ def test_consolidate_speaks_to_people_too(snapshot: Path) -> None:
     result = run("consolidate", snapshot)
     assert (result.exit_code, result.stderr) == (0, "")
     assert "1 node net emptied by 1 move in 1 wave (" in result.stdout
+    assert any("jobs/a" in line and "1" in line.partition("jobs/a")[0] for line in result.stdout.splitlines())
     assert "jobs/a" in result.stdout
 
 

@@ -6,6 +6,7 @@ const WAIT_MS = 120;
 let timer = 0;
 let asked = 0;
 let hits = [];
+let matches = { total: 0, more: false }; // all that match, those shown among them
 let chosen = 0;
 
 function commands() {
@@ -56,13 +57,20 @@ function parts() {
   };
 }
 
+/** How many answers are shown, and of how many. */
+function counted(shown) {
+  const { total, more } = matches;
+  if (!more && total <= shown) return shown === 1 ? "1 answer" : `${shown} answers`;
+  return `${shown} of ${total}${more ? " or more" : ""} answers: type more of the name`;
+}
+
 function draw(words) {
   const { input, list, note } = parts();
   chosen = Math.min(chosen, Math.max(0, hits.length - 1));
   list.replaceChildren(...hits.map(option));
   if (hits.length) input.setAttribute("aria-activedescendant", `sl-hit-${chosen}`);
   else input.removeAttribute("aria-activedescendant");
-  note.textContent = hits.length ? `${hits.length} answers` : `Nothing is named “${words}” that you may see.`;
+  note.textContent = hits.length ? counted(hits.length) : `Nothing is named “${words}” that you may see.`;
   list.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
 }
 
@@ -82,9 +90,11 @@ async function ask(words) {
   try {
     const answer = await fetch(address, { headers: { Accept: "application/json" } });
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-    const found = (await answer.json()).hits;
+    const found = await answer.json();
     if (turn !== asked) return;
-    hits = [...matching(words), ...found];
+    const own = matching(words);
+    hits = [...own, ...found.hits];
+    matches = { total: own.length + found.total, more: found.more };
     draw(words);
   } catch (error) {
     if (turn === asked) parts().note.textContent = `Names could not be searched: ${error.message}`;
@@ -95,6 +105,7 @@ function type(event) {
   const words = event.target.value.trim();
   chosen = 0;
   hits = matching(words);
+  matches = { total: hits.length, more: false };
   draw(words);
   clearTimeout(timer);
   asked += 1;
@@ -119,6 +130,7 @@ export function openPalette(dialog) {
   input.value = "";
   chosen = 0;
   hits = matching("");
+  matches = { total: hits.length, more: false };
   draw("");
   input.focus();
 }
