@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 
-from console.inventory.choices import SourceKind, SourceState, UploadKind, UploadState
+from console.inventory.choices import ACTING, SourceKind, SourceState, UploadKind, UploadState
 
 
 class Source(models.Model):
@@ -35,7 +35,7 @@ class Source(models.Model):
     @property
     def acts(self) -> bool:
         """Plans can be run on it."""
-        return self.kind == SourceKind.SIMULATED
+        return self.kind in ACTING
 
 
 class WatchProcess(models.Model):

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Count, Max, Min, Q, QuerySet
 from django.shortcuts import get_object_or_404
 
+from console.inventory.choices import ACTING
 from console.plans import lifecycle
 from console.plans.choices import State, StepState
 from console.plans.models import KeptNode, NodeLock, Plan, PlanMap, Step
@@ -23,7 +24,8 @@ def plans(viewer: Any) -> QuerySet[Plan]:
 
 
 def plans_awaiting_approval(viewer: Any) -> QuerySet[Plan]:
-    return plans(viewer).filter(state=State.PROPOSED)
+    """Those that can be approved: a plan for a source that is only observed waits for nobody."""
+    return plans(viewer).filter(state=State.PROPOSED, source__kind__in=ACTING)
 
 
 def plans_running(viewer: Any) -> QuerySet[Plan]:

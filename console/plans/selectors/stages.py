@@ -55,6 +55,7 @@ _REACHED = {
     State.EXPIRED: _APPROVAL, State.APPROVED: _WAVE_1, State.SUCCEEDED: _PAST,
 }  # fmt: skip
 _BAD = {State.FAILED, State.CANCELLED, State.REJECTED, State.STALE, State.EXPIRED, State.HALTED, State.ABORTED}
+OBSERVED = "Observed plan"
 _WORDS = {State.PLANNING: "Computing", State.REQUESTED: "Requested", State.NOTHING_TO_DO: "Nothing to do"}
 
 
@@ -74,6 +75,8 @@ def stages(plan: Plan, waves: Sequence[WaveRow]) -> list[Stage]:
         ("Verify", ""),
         ("Done", _clock(plan.ended_at) if state == State.SUCCEEDED else ""),
     ]
+    if state == State.PROPOSED and not plan.source.acts:
+        return [*(Stage(label, fact, "done") for label, fact in labels[:_APPROVAL]), Stage(OBSERVED, "", "now")]
     drawn = [_stage(place, label, fact, now, state, plan) for place, (label, fact) in enumerate(labels)]
     return [stage for stage in drawn if stage.label]
 
@@ -136,7 +139,16 @@ def _box(user: Any, plan: Plan, state: State) -> Box:
     return _ended(user, plan)
 
 
+def _observed(user: Any, plan: Plan) -> Box:
+    """Nobody can approve it: what it says is to be taken and done elsewhere."""
+    acts = next(check for check in approval_checks(user, plan) if check.code == "acts")
+    actions = {"cancel"} if _may_cancel(user, plan) else set()
+    return Box(OBSERVED, [acts], frozenset(actions), [acts.reason], [acts.next_step])
+
+
 def _decide(user: Any, plan: Plan) -> Box:
+    if not plan.source.acts:
+        return _observed(user, plan)
     checks = approval_checks(user, plan)
     failing = [check for check in checks if not check.holds]
     actions = set()

@@ -12,7 +12,7 @@ from console.connectors.protocol import Outcome, Told
 from console.inventory import planning as inventory
 from console.inventory import services as readings
 from console.inventory.models import Observation, Source
-from console.plans import services
+from console.plans import selectors, services
 from console.plans.models import Plan
 from console.plans.services import Conflict
 from scheduler.cluster import codec
@@ -86,6 +86,19 @@ def test_the_page_and_the_form_say_why(plan: Plan) -> None:
     assert "Approve 1 move" not in page
     form = client.get(reverse("consolidation:new")).content.decode()
     assert "k8s (only observed)" in form and "cannot be approved or run here" in form
+
+
+def test_an_observed_plan_waits_for_nobody(plan: Plan) -> None:
+    """Nothing on its page asks for an approval, and the navigation does not count it."""
+    client = Client()
+    client.force_login(approver())
+    page = client.get(reverse("plans:detail", args=[plan.pk])).content.decode()
+    assert "Observed plan" in page
+    for words in ("Awaiting approval", "data-countdown", "Ask an approver", "Verify"):
+        assert words not in page, words
+    assert [stage.label for stage in selectors.stages(plan, [])] == ["Computed", "Checked", "Ready", "Observed plan"]
+    assert not selectors.plans_awaiting_approval(approver()).exists()
+    assert "Awaiting approval" not in client.get(reverse("plans:list")).content.decode().split("<tbody", 1)[1]
 
 
 def test_the_api_says_why(plan: Plan) -> None:
