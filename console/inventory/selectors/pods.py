@@ -55,6 +55,7 @@ class PodRow:
     standby: bool
     terminating: bool
     move: str
+    agent: bool = False  # belongs to its node: DaemonSets and static pods
 
     @property
     def key(self) -> str:
@@ -254,6 +255,7 @@ def _row(reading: Reading, pod: int) -> PodRow:
         standby=bool(snapshot.pod_standby[pod]),
         terminating=bool(snapshot.pod_terminating[pod]),
         move=MOVES[int(snapshot.pod_move[pod])],
+        agent=bool(snapshot.pod_agent[pod]),
     )
 
 

@@ -1,5 +1,7 @@
 """Addresses and words for templates of nodes and pods."""
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from django import template
@@ -15,6 +17,7 @@ from console.ui.figures import MILLI, number, signed, span, whole_gpus
 from console.ui.orders import order_words
 
 register = template.Library()
+DERIVED_LABEL = re.compile(r"/(affinity|matches)-[0-9a-f]{16}$")
 
 
 @register.simple_block_tag(takes_context=True)
@@ -103,6 +106,12 @@ def health_words(code: str) -> str:
 @register.filter
 def cause_words(cause: str | None) -> str:
     return CAUSE_WORDS.get(cause or "", "–")
+
+
+@register.filter
+def told_labels(labels: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Without those that the reader of Kubernetes derived from a selector: they say nothing to people."""
+    return [(key, value) for key, value in labels if value != "true" or DERIVED_LABEL.search(key) is None]
 
 
 @register.filter

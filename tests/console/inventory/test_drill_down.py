@@ -10,7 +10,7 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from console.inventory import archive, selectors
-from console.inventory.addresses import workload_address
+from console.inventory.addresses import node_address, pod_address, workload_address
 from tests.builders.fleets import observed
 from tests.builders.pages import squeezed
 from tests.builders.people import stranger, tenant, viewer
@@ -182,3 +182,17 @@ def test_queries_do_not_grow_with_the_workload() -> None:
         return len(queries)
 
     assert asked(2) == asked(60) <= 20
+
+
+def test_an_agent_stays_and_labels_derived_for_the_planner_are_not_shown() -> None:
+    derived = {"slackline.io/affinity-0123456789abcdef": "true", "slackline.io/matches-0123456789abcdef": "true"}
+    built = (
+        world().node("n1", 4, labels={"rack": "r7", **derived}).agent("exporter", "n1").pod("a", "n1", labels=derived)
+    )
+    observed(built)
+    node = page(node_address("default", "n1"))
+    assert "agent, stays" in node and "r7" in node
+    assert "agent, stays" in page(pod_address("default", "sys/exporter"))
+    other = page(pod_address("default", "jobs/a"))
+    assert "agent, stays" not in other and "by copy" in other
+    assert not any(word in node + other for word in ("affinity-", "matches-"))
