@@ -307,20 +307,6 @@ def test_empty_list_that_was_a_lie_leaves_no_trace() -> None:
     assert api.reflector.suspicion is None
 
 
-def test_bookmark_that_goes_back_is_a_doubt() -> None:
-    """Listed anew, at once or when the last list is old enough."""
-    api = _following()
-    api.now += LIMITS.doubt_s
-    api.hear(Marked(str(api.version - 50)))
-    assert isinstance(api.wire, List)
-    assert api.reflector.errors["bookmark back"] == 1
-    again = _following()
-    again.hear(Marked(str(again.version - 50)))
-    assert isinstance(again.wire, Watch)
-    assert again.wire.timeout_s <= LIMITS.doubt_s
-    assert again.reflector.reason == "a bookmark went back in time"
-
-
 def test_list_after_a_gap_is_told_at_once() -> None:
     """No reading shows half of the old state and half of the new one."""
     api = _following()

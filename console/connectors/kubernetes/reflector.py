@@ -258,9 +258,8 @@ class Reflector:
     def _marked(self, version: str, now: float) -> list[Instruction]:
         self.fresh_at = self.heard_at = now
         self._broken = 0
-        if not self.ledger.mark(version, now):
+        if not self.ledger.reach(version, now):
             self.errors["bookmark back"] += 1
-            return self._doubt("a bookmark went back in time", now)
         return self._list_if_due(now)
 
     def _doubt(self, reason: str, now: float) -> list[Instruction]:
