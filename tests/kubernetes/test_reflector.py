@@ -156,7 +156,7 @@ class Api:
             case "endless":
                 following = "0"
             case "disagree" if following or token:
-                version += 1
+                version += 1 + start  # no two pages agree on it
         self.hear(Paged(tuple(items), str(version), following))
 
     # --- one turn -------------------------------------------------------------------------------------------------

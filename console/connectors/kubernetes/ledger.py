@@ -41,7 +41,6 @@ class Ledger:
     _trail: deque[tuple[float, int]] = field(default_factory=deque)  # when a version was first reached
     _floor: int = 0  # version of the last whole list: what is not newer is in it
     _replayed: int = 0  # what was reached when the watch was last opened: up to here, old events are expected
-    _marked: int = 0  # of this stream: where it began, and its last bookmark
     _heard_at: float = 0.0
     high: int = 0
     latest: str = ""
@@ -91,20 +90,11 @@ class Ledger:
     # --- watches --------------------------------------------------------------------------------------------------
     def resume(self) -> str:
         """The version to watch from: a little before the last one, so that what was late in a cut stream is told."""
-        self._marked = 0
         if not self._trail:
             return self.latest
         self._replayed = self.high
         limit = self._heard_at - self.overlap_s
-        self._marked = next((order for at, order in reversed(self._trail) if at <= limit), self._trail[0][1])
-        return str(self._marked)
-
-    def mark(self, version: str, now: float) -> bool:
-        """A bookmark; False where it is older than the stream's beginning, its last one, or what is known."""
-        order = order_of(version)
-        back = order is not None and order < self._marked
-        self._marked = max(self._marked, order or 0)
-        return self.reach(version, now) and not back
+        return str(next((order for at, order in reversed(self._trail) if at <= limit), self._trail[0][1]))
 
     def reach(self, version: str, now: float) -> bool:
         """Everything up to ``version`` is told; False where that is older than what is known."""
