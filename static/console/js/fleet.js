@@ -18,11 +18,11 @@ function standbyFigure({ from, step_s: step, asleep, lent }) {
       line(lent, "c-lp", 1.6, "lent"),
     ],
     layout: layout({
-      margin: { l: 50, r: 34, t: 14, b: 22 },
+      margin: { l: 50, r: 16, t: 14, b: 22 },
       xaxis: axis({ type: "date", tickformat: "%H:%M", showgrid: false, range: [x[0], now] }),
       yaxis: axis({ rangemode: "tozero", tickformat: ",d", nticks: 5 }),
       shapes: [{ type: "line", x0: now, x1: now, y0: 0, y1: 1, yref: "paper", line: { color: token("text"), width: 1 } }],
-      annotations: [{ x: now, y: 1.04, yref: "paper", text: "now", showarrow: false, xanchor: "left", xshift: 4, font: { size: 11, color: token("text") } }],
+      annotations: [{ x: now, y: 1.04, yref: "paper", text: "now", showarrow: false, xanchor: "right", xshift: -4, font: { size: 11, color: token("text") } }],
     }),
   };
 }
