@@ -86,6 +86,6 @@ def test_an_endpoint_that_is_not_there_is_named_and_the_cluster_is_live() -> Non
         source = kubernetes_source(server=player.url())
         services.set_telemetry(operator(), source, TelemetryAsked("http://127.0.0.1:1"))
         until(lambda: _told(source).get("state") == "unknown", "the reason is told")
-        assert _told(source)["error"] == "the endpoint cannot be reached"
+        assert _told(source)["error"] == "the endpoint cannot be reached: nothing listens at that port"
         until(lambda: pods_seen(source) == 2, "the cluster is read")
         assert Source.objects.get(pk=source.pk).state == "live"

@@ -64,7 +64,7 @@ def test_the_history_depends_on_the_seed_and_not_on_who_looks_when() -> None:
 def test_every_state_is_a_legal_cluster() -> None:
     clock = HandClock()
     cluster = live_cluster(_crowd(), clock, STORM)
-    for _ in range(40):
+    for _ in range(160):
         clock.forward(2)
         snapshot = build(cluster.observe())
         held = occupancy(snapshot)
