@@ -126,7 +126,7 @@ def test_its_plan_cannot_be_run_and_says_why(signed_in: SignedIn, player: Player
     expect(_tile(page, "State")).to_have_text("Live", timeout=FINAL_MS)
     plan = ask(page, "west-1")
     expect(page.locator("#plan-tiles")).to_be_visible(timeout=FINAL_MS)
-    state_is(page, "Awaiting approval")
+    state_is(page, "Observed plan")
     expect(page.locator("#plan-head")).to_contain_text("only observed")
     second = signed_in("approver", path=plan)
     box = second.locator("#plan-side")
