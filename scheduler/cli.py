@@ -85,7 +85,7 @@ def consolidate(
     depth: Annotated[int, typer.Option(help="Longest chain of moves that make room for one another.")] = 3,
     rounds: Annotated[int, typer.Option(help="Rounds, each with partitions drawn anew.")] = 3,
     partition: Annotated[int, typer.Option(help="Nodes per partition.")] = 500,
-    exact: Annotated[int, typer.Option("--exact-up-to", help="Nodes: larger clusters get no solver; 0: none.")] = 100,
+    exact: Annotated[int, typer.Option("--exact-up-to", help="Nodes: larger clusters get no solver; 0: none.")] = 40,
     max_moves: Annotated[int | None, typer.Option(help="At most this many moves.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after this long with the plan so far.")] = None,
     cluster: ClusterName = None,

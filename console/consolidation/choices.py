@@ -22,7 +22,7 @@ RANGES = {
     "exact_up_to": Range(
         0,
         500,
-        100,
+        40,
         "Exact up to",
         "nodes; in clusters up to this size a solver improves the plan and its bound; 0: never",
     ),

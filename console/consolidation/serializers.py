@@ -19,7 +19,7 @@ class RequestSerializer(serializers.Serializer[Any]):
         min_value=RANGES["partition"].low, max_value=RANGES["partition"].high, default=500
     )
     exact_up_to = serializers.IntegerField(
-        min_value=RANGES["exact_up_to"].low, max_value=RANGES["exact_up_to"].high, default=100
+        min_value=RANGES["exact_up_to"].low, max_value=RANGES["exact_up_to"].high, default=40
     )
     max_moves = serializers.IntegerField(
         min_value=RANGES["max_moves"].low, max_value=RANGES["max_moves"].high, default=None, allow_null=True

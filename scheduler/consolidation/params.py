@@ -23,7 +23,7 @@ class Params:
     depth: int = 3  # levels of pods that may make room for others; 0: none
     rounds: int = 3  # at most; each with a new partition
     partition: int = 500  # nodes that are solved together
-    exact_up_to: int = 100  # nodes of the largest cluster that gets the exact stage; 0: none does
+    exact_up_to: int = 40  # nodes of the largest cluster that gets the exact stage; 0: none does
     max_moves: int | None = None
     seconds: float | None = None  # a safety net only: a plan that it cut says so
     models: tuple[str, ...] = ()  # empty only nodes of these GPU models; none: all
