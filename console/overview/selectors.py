@@ -18,6 +18,7 @@ from console.ui.ages import limits
 from console.ui.figures import duration, number, plural
 
 MOST_DECISIONS = 8
+SOURCE_TROUBLE = {"failing": "offline", "unknown": "offline", "suspicious": "suspicious"}  # the pill of each
 STANDBY_STEP = timedelta(minutes=10)
 TREND = timedelta(hours=1)
 STANDBY_HOURS = (2, 6, 24)  # the shortest that holds all that is known: a young history is not a sliver at the edge
@@ -231,17 +232,16 @@ def _rounded(gpus: float | None) -> float | None:
 
 
 def _decisions(viewer: Any, states: tuple[Any, ...]) -> list[Decision]:
-    """Plans that wait for somebody, then sources that are silent."""
+    """Plans that wait for somebody, then sources that are silent or not believed."""
     found = _plan_decisions(viewer) if viewer.has_perm("plans.view_plan") else []
-    found += [_silent(state) for state in states if state.state == "failing"]
+    found += [_doubtful(state) for state in states if state.state in SOURCE_TROUBLE]
     return found[:MOST_DECISIONS]
 
 
 def _plan_decisions(viewer: Any) -> list[Decision]:
-    states = (State.PROPOSED, State.HALTED, State.STALE, State.APPROVED)
-    rows = plans.plans(viewer).filter(state__in=states).order_by("-pk")[:MOST_DECISIONS]
-    order = {state: place for place, state in enumerate(states)}
-    return [_plan_decision(plan) for plan in sorted(rows, key=lambda plan: order[State(plan.state)])]
+    order = (State.PROPOSED, State.HALTED, State.STALE, State.APPROVED)
+    rows = plans.plans_to_decide(viewer)[:MOST_DECISIONS]
+    return [_plan_decision(plan) for plan in sorted(rows, key=lambda plan: order.index(State(plan.state)))]
 
 
 def _plan_decision(plan: Any) -> Decision:
@@ -255,9 +255,11 @@ def _plan_decision(plan: Any) -> Decision:
     return Decision(f"Plan {plan.pk}, {plan.cluster}", reverse("plans:detail", args=[plan.pk]), fact, plan.state, words)
 
 
-def _silent(state: Any) -> Decision:
+def _doubtful(state: Any) -> Decision:
     since = "never read" if state.observed_at is None else _since(state.observed_at)
-    return Decision(f"Source {state.name}", "", since, "offline", "")
+    fact = state.last_error if state.state == "suspicious" else since
+    page = reverse("inventory:source", args=[state.id])
+    return Decision(f"Source {state.name}", page, fact, SOURCE_TROUBLE[state.state], "")
 
 
 def _since(at: datetime) -> str:

@@ -21,6 +21,9 @@ class State(TextChoices):
     FAILED = "failed", "Failed"
 
 
+OBSERVED = "observed"  # what PROPOSED is called where the source cannot act
+
+
 class Kind(TextChoices):
     CONSOLIDATION = "consolidation", "Consolidation"
 

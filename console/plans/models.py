@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from console.plans.choices import FreezeScope, Kind, State, StepState, Verdict
+from console.plans.choices import OBSERVED, FreezeScope, Kind, State, StepState, Verdict
 from console.plans.lifecycle import AWAITING, FINAL, RUNNING
 
 SIGNED = (State.APPROVED, State.EXECUTING, State.PAUSED, State.HALTED, State.SUCCEEDED)
@@ -106,6 +106,11 @@ class Plan(models.Model):
     @property
     def topic(self) -> str:
         return f"plan:{self.pk}"
+
+    @property
+    def shown_state(self) -> str:
+        """For people: a plan for a source that is only observed waits for nobody."""
+        return OBSERVED if self.state == State.PROPOSED and not self.source.acts else self.state
 
 
 class Step(models.Model):

@@ -25,6 +25,7 @@ from console.plans.selectors.lists import (
     plans,
     plans_awaiting_approval,
     plans_running,
+    plans_to_decide,
     waves,
 )
 from console.plans.selectors.rest import broken_steps, left_out
@@ -60,6 +61,7 @@ __all__ = [
     "plans",
     "plans_awaiting_approval",
     "plans_running",
+    "plans_to_decide",
     "resume_checks",
     "stages",
     "start_checks",

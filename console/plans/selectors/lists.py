@@ -28,6 +28,12 @@ def plans_awaiting_approval(viewer: Any) -> QuerySet[Plan]:
     return plans(viewer).filter(state=State.PROPOSED, source__kind__in=ACTING)
 
 
+def plans_to_decide(viewer: Any) -> QuerySet[Plan]:
+    """Those that go no further without a person; the newest first."""
+    states = (State.PROPOSED, State.APPROVED, State.HALTED, State.STALE)
+    return plans(viewer).filter(state__in=states, source__kind__in=ACTING).order_by("-pk")
+
+
 def plans_running(viewer: Any) -> QuerySet[Plan]:
     return plans(viewer).filter(state__in=lifecycle.RUNNING)
 

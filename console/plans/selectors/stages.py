@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from console.plans import lifecycle
-from console.plans.choices import State, StepState
+from console.plans.choices import OBSERVED, State, StepState
 from console.plans.models import Plan
 from console.plans.selectors.checks import (
     REST_NEXT_STEP,
@@ -20,6 +20,7 @@ from console.plans.selectors.checks import (
 from console.plans.selectors.lists import WaveRow
 from console.plans.selectors.rest import left_out
 from console.ui.figures import clock, duration, plural
+from console.ui.tones import look_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,6 @@ _REACHED = {
     State.EXPIRED: _APPROVAL, State.APPROVED: _WAVE_1, State.SUCCEEDED: _PAST,
 }  # fmt: skip
 _BAD = {State.FAILED, State.CANCELLED, State.REJECTED, State.STALE, State.EXPIRED, State.HALTED, State.ABORTED}
-OBSERVED = "Observed plan"
 _WORDS = {State.PLANNING: "Computing", State.REQUESTED: "Requested", State.NOTHING_TO_DO: "Nothing to do"}
 
 
@@ -75,8 +75,11 @@ def stages(plan: Plan, waves: Sequence[WaveRow]) -> list[Stage]:
         ("Verify", ""),
         ("Done", _clock(plan.ended_at) if state == State.SUCCEEDED else ""),
     ]
-    if state == State.PROPOSED and not plan.source.acts:
-        return [*(Stage(label, fact, "done") for label, fact in labels[:_APPROVAL]), Stage(OBSERVED, "", "now")]
+    if plan.shown_state == OBSERVED:
+        return [
+            *(Stage(label, fact, "done") for label, fact in labels[:_APPROVAL]),
+            Stage(look_of(OBSERVED).label, "", "now"),
+        ]
     drawn = [_stage(place, label, fact, now, state, plan) for place, (label, fact) in enumerate(labels)]
     return [stage for stage in drawn if stage.label]
 
@@ -143,7 +146,7 @@ def _observed(user: Any, plan: Plan) -> Box:
     """Nobody can approve it: what it says is to be taken and done elsewhere."""
     acts = next(check for check in approval_checks(user, plan) if check.code == "acts")
     actions = {"cancel"} if _may_cancel(user, plan) else set()
-    return Box(OBSERVED, [acts], frozenset(actions), [acts.reason], [acts.next_step])
+    return Box(look_of(OBSERVED).label, [acts], frozenset(actions), [acts.reason], [acts.next_step])
 
 
 def _decide(user: Any, plan: Plan) -> Box:

@@ -45,7 +45,7 @@ export function widthOf(text, weight = 400) {
 /** Model and count, the model alone, or nothing: what `room` pixels hold. */
 export function wordsOf(label, room) {
   const model = label.model || "no model";
-  const tail = label.continued ? `${model} …` : `${model} ${label.nodes.toLocaleString("en-US")}`;
+  const tail = label.continued ? `${model}, cont.` : `${model} ${label.nodes.toLocaleString("en-US")}`;
   return [tail, model].find((text) => widthOf(text) <= room) ?? "";
 }
 

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from console.inventory.models import Observation, Source
@@ -156,6 +157,16 @@ def test_a_silent_source_needs_a_decision() -> None:
     words = page(operator())
     assert "Source file" in words
     assert "offline" in words
+    assert reverse("inventory:source", args=[Source.objects.get().pk]) in words
+
+
+def test_a_source_that_is_not_believed_needs_a_decision_and_says_what_it_told() -> None:
+    observed(two_pools())
+    told = "pods: all objects vanished at once"
+    Source.objects.update(state="suspicious", last_error=told, last_error_at=timezone.now())
+    words = page(operator())
+    assert told in words
+    assert "suspicious" in words
 
 
 def test_what_is_not_known_is_a_question_mark_in_the_grid() -> None:

@@ -81,6 +81,15 @@ def move(pod: str, source: str, target: str, chain: int = 0, **fields: Any) -> M
     return Migrate(cluster=CLUSTER, pod=f"jobs/{pod}", source=source, target=target, chain=chain, **given)
 
 
+TWO = (move("a", "n1", "n3", 0), move("b", "n2", "n3", 1))
+
+
+def two() -> tuple[Scene, Plan]:
+    """Both moves of ``three_nodes``, proposed."""
+    one = scene(three_nodes())
+    return one, one.plan(*TWO)
+
+
 def named(snapshot: Snapshot, moves: tuple[Migrate, ...]) -> tuple[Migrate, ...]:
     """The moves with the uids that the cluster gave its pods."""
     uids = {snapshot.pod_key(p): uid for p, uid in enumerate(snapshot.pod_uid)}

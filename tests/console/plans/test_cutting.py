@@ -10,19 +10,13 @@ from console.plans.services import cutting
 from console.tenancy.services import Denied
 from tests.builders.people import operator, viewer
 from tests.builders.worlds import world
-from tests.console.plans.scene import Scene, arrives, move, node_set, scene, three_nodes
+from tests.console.plans.scene import arrives, move, node_set, scene, two
 
 pytestmark = pytest.mark.django_db
-TWO = (move("a", "n1", "n3", 0), move("b", "n2", "n3", 1))
-
-
-def _two() -> tuple[Scene, Plan]:
-    one = scene(three_nodes())
-    return one, one.plan(*TWO)
 
 
 def test_a_cut_keeps_whole_chains_and_has_a_digest_of_its_own() -> None:
-    _, plan = _two()
+    _, plan = two()
     cut = services.cut_plan(operator("cutter"), plan.pk, 1)
     assert (cut.state, cut.parent_id, cut.proposer.username) == (State.PROPOSED, plan.pk, "cutter")
     assert cut.origin == f"plan {plan.pk} cut to 1 of 2 moves"
@@ -34,7 +28,7 @@ def test_a_cut_keeps_whole_chains_and_has_a_digest_of_its_own() -> None:
 
 @pytest.mark.parametrize(("moves", "words"), [(2, "nothing to cut"), (99, "nothing to cut")])
 def test_there_is_nothing_to_cut(moves: int, words: str) -> None:
-    _, plan = _two()
+    _, plan = two()
     with pytest.raises(services.Conflict, match=words):
         services.cut_plan(operator(), plan.pk, moves)
     assert Plan.objects.count() == 1
@@ -49,7 +43,7 @@ def test_fewer_moves_than_the_first_chain_needs() -> None:
 
 
 def test_stale_moves_are_dropped_with_their_chains() -> None:
-    one, plan = _two()
+    one, plan = two()
     one.happen(arrives("late", "n2", 1))
     services.sweep()
     assert Plan.objects.get(pk=plan.pk).state == State.STALE
@@ -60,7 +54,7 @@ def test_stale_moves_are_dropped_with_their_chains() -> None:
 
 
 def test_nothing_is_left_when_all_is_stale() -> None:
-    one, plan = _two()
+    one, plan = two()
     one.happen(node_set("n3", cordoned=True))
     with pytest.raises(services.Conflict, match="No chain is left") as refused:
         services.drop_stale_moves(operator(), plan.pk)
@@ -80,13 +74,13 @@ def test_chains_that_wait_for_a_dropped_one_go_too() -> None:
 
 
 def test_viewers_cut_nothing() -> None:
-    _, plan = _two()
+    _, plan = two()
     with pytest.raises(Denied):
         services.cut_plan(viewer(), plan.pk, 1)
 
 
 def test_a_cut_of_moves_that_changed_names_them_and_blames_no_planner() -> None:
-    one, plan = _two()
+    one, plan = two()
     one.happen(arrives("late", "n1", 1))
     with pytest.raises(services.Conflict, match="1 of the 1 move to keep no longer holds") as refused:
         services.cut_plan(operator(), plan.pk, 1)
@@ -96,6 +90,6 @@ def test_a_cut_of_moves_that_changed_names_them_and_blames_no_planner() -> None:
 
 
 def test_a_cut_that_leaves_out_what_changed_stands() -> None:
-    one, plan = _two()
+    one, plan = two()
     one.happen(arrives("late", "n2", 1))
     assert services.cut_plan(operator(), plan.pk, 1).state == State.PROPOSED

@@ -18,6 +18,7 @@ from console.plans.services import answers, stepping
 from tests.builders.people import operator
 from tests.builders.worlds import world
 from tests.console.plans.scene import (
+    TWO,
     Scene,
     approved,
     arrives,
@@ -27,17 +28,11 @@ from tests.console.plans.scene import (
     ran,
     scene,
     started,
-    three_nodes,
+    two,
     where,
 )
 
 pytestmark = pytest.mark.django_db
-TWO = (move("a", "n1", "n3", 0), move("b", "n2", "n3", 1))
-
-
-def _two() -> tuple[Scene, Plan]:
-    one = scene(three_nodes())
-    return one, one.plan(*TWO)
 
 
 def _steps(plan: Plan) -> list[str]:
@@ -46,7 +41,7 @@ def _steps(plan: Plan) -> list[str]:
 
 def test_a_plan_runs_to_its_end_once() -> None:
     """C28: two moves, two audit rows, one life; later deliveries do nothing."""
-    one, plan = _two()
+    one, plan = two()
     started(plan)
     done = ran(plan)
     assert done.state == State.SUCCEEDED
@@ -71,7 +66,7 @@ def test_the_first_wave_takes_one_per_cent() -> None:
 
 
 def test_a_second_plan_on_the_same_node_waits() -> None:
-    one, plan = _two()
+    one, plan = two()
     other = one.plan(*TWO)
     started(plan)
     approved(other)
@@ -80,7 +75,7 @@ def test_a_second_plan_on_the_same_node_waits() -> None:
 
 
 def test_a_lost_lock_runs_out() -> None:
-    one, plan = _two()
+    one, plan = two()
     other = one.plan(*TWO)
     started(plan)
     approved(other)
@@ -89,7 +84,7 @@ def test_a_lost_lock_runs_out() -> None:
 
 
 def test_what_is_left_is_judged_before_every_wave() -> None:
-    one, plan = _two()
+    one, plan = two()
     started(plan)
     _after_first_move(one, plan, lambda: one.happen(arrives("fat", "n3", 4)))
     halted = ran(plan)
@@ -139,7 +134,7 @@ def _turns(plan: Plan) -> Any:
 
 
 def test_pause_stops_between_moves_and_resume_goes_on() -> None:
-    one, plan = _two()
+    one, plan = two()
     started(plan)
     _after_first_move(one, plan, lambda: services.pause_plan(operator(), plan.pk, "lunch"))
     paused = ran(plan)
@@ -149,7 +144,7 @@ def test_pause_stops_between_moves_and_resume_goes_on() -> None:
 
 
 def test_a_freeze_stops_a_run_at_once() -> None:
-    one, plan = _two()
+    one, plan = two()
     started(plan)
     until = timezone.now() + timedelta(hours=1)
 
@@ -168,7 +163,7 @@ def test_a_freeze_stops_a_run_at_once() -> None:
 
 
 def test_a_freeze_that_came_between_check_and_start_stops_the_first_move() -> None:
-    _, plan = _two()
+    _, plan = two()
     started(plan)
     services.set_freeze(operator(), scope="fleet", reason="late", expires_at=timezone.now() + timedelta(hours=1))
     Plan.objects.update(state=State.EXECUTING)
@@ -250,7 +245,7 @@ def test_pod_and_nodes_are_read_again_before_each_move(
     change: Any, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The change comes after the wave was judged: only the last look can see it."""
-    one, plan = _two()
+    one, plan = two()
     started(plan)
     real = execution._move
 
@@ -267,7 +262,7 @@ def test_pod_and_nodes_are_read_again_before_each_move(
 
 
 def test_a_cluster_out_of_reach_halts_before_anything_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, plan = _two()
+    _, plan = two()
     started(plan)
 
     def broken(self: Any) -> Any:
@@ -282,7 +277,7 @@ def test_a_cluster_out_of_reach_halts_before_anything_moves(monkeypatch: pytest.
 
 
 def test_only_one_worker_at_a_time() -> None:
-    _, plan = _two()
+    _, plan = two()
     started(plan)
     assert stepping.take_run(plan.pk, "first") is not None
     assert stepping.take_run(plan.pk, "second") is None
@@ -294,7 +289,7 @@ def test_only_one_worker_at_a_time() -> None:
 
 
 def test_a_worker_that_lost_its_lease_claims_nothing() -> None:
-    _, plan = _two()
+    _, plan = two()
     started(plan)
     assert stepping.take_run(plan.pk, "first") is not None
     Plan.objects.update(worker="second")
@@ -306,7 +301,7 @@ def test_a_worker_that_lost_its_lease_claims_nothing() -> None:
 
 
 def test_abort_sees_moves_in_flight_to_their_end() -> None:
-    one, plan = _two()
+    one, plan = two()
     started(plan)
     assert stepping.take_run(plan.pk, "dead") is not None
     step = plan.steps.order_by("index").first()
@@ -325,7 +320,7 @@ def test_abort_sees_moves_in_flight_to_their_end() -> None:
 def test_the_sweep_sends_lost_runs_out_again(
     monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
-    _, plan = _two()
+    _, plan = two()
     started(plan)
     assert stepping.take_run(plan.pk, "dead") is not None
     sent: list[tuple[str, int]] = []
@@ -338,7 +333,7 @@ def test_the_sweep_sends_lost_runs_out_again(
 
 
 def test_old_sources_are_no_grounds_for_a_resume() -> None:
-    one, plan = _two()
+    one, plan = two()
     started(plan)
     services.pause_plan(operator(), plan.pk, "")
     Source.objects.update(last_observed_at=timezone.now() - timedelta(minutes=5))
@@ -348,7 +343,7 @@ def test_old_sources_are_no_grounds_for_a_resume() -> None:
 
 
 def test_a_fault_of_the_executor_halts_and_is_not_tried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, plan = _two()
+    _, plan = two()
     started(plan)
 
     def broken(*_arguments: Any) -> None:

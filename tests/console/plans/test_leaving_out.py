@@ -4,8 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.test import Client
-from django.urls import reverse
 from django.utils import timezone
 
 from console.audit.models import Entry
@@ -17,6 +15,7 @@ from console.tenancy.services import Denied
 from scheduler.plan.verify import verify
 from tests.builders.people import operator, viewer
 from tests.builders.worlds import world
+from tests.console.plans.browsing import page_of
 from tests.console.plans.scene import Scene, arrives, move, pod_set, ran, scene, started, where
 
 pytestmark = pytest.mark.django_db
@@ -35,12 +34,6 @@ def _stopped(*moves: Any, waves: tuple[int, ...] = ()) -> tuple[Scene, Plan]:
 
 def _states(plan: Plan) -> list[str]:
     return list(plan.steps.order_by("index").values_list("state", flat=True))
-
-
-def _page(plan: Plan) -> str:
-    client = Client()
-    client.force_login(operator())
-    return str(client.get(reverse("plans:detail", args=[plan.pk])).content.decode())
 
 
 def test_the_changed_chain_goes_the_rest_is_judged_and_runs() -> None:
@@ -150,16 +143,16 @@ def test_whoever_comes_second_changes_nothing(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_page_of_a_stopped_run_says_what_changed_and_offers_the_way_out() -> None:
     one, plan = _stopped()
-    assert "Leave out" not in _page(plan)
+    assert "Leave out" not in page_of(operator(), plan)
     one.happen(arrives("late", "m2", 6))
     services.sweep()
-    page = " ".join(_page(plan).split())
+    page = " ".join(page_of(operator(), plan).split())
     assert "1 of 3 moves no longer hold." in page
     assert "Leave out 1 and check again" in page
     assert f"The approval of digest {plan.digest[:8]} covers them" in page
     assert "> Resume <" not in page
     services.leave_out_changed(operator(), plan.pk, "m2 is taken")
-    page = " ".join(_page(plan).split())
+    page = " ".join(page_of(operator(), plan).split())
     assert "no longer hold" not in page
     assert "> Resume <" in page
 

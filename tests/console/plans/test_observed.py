@@ -98,6 +98,7 @@ def test_an_observed_plan_waits_for_nobody(plan: Plan) -> None:
         assert words not in page, words
     assert [stage.label for stage in selectors.stages(plan, [])] == ["Computed", "Checked", "Ready", "Observed plan"]
     assert not selectors.plans_awaiting_approval(approver()).exists()
+    assert not selectors.plans_to_decide(approver()).exists()
     assert "Awaiting approval" not in client.get(reverse("plans:list")).content.decode().split("<tbody", 1)[1]
 
 

@@ -4,55 +4,36 @@ import re
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from console.plans import services, tables
-from console.plans.models import Plan
 from console.ui.tones import reason_of
 from tests.builders.people import operator
 from tests.builders.worlds import world
-from tests.console.plans.scene import Scene, arrives, move, scene, three_nodes
+from tests.console.plans.browsing import client_of, page_of
+from tests.console.plans.scene import arrives, move, scene, two
 
 pytestmark = pytest.mark.django_db
-TWO = (move("a", "n1", "n3", 0), move("b", "n2", "n3", 1))
-
-
-def _client(user: Any) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-def _page(user: Any, plan: Plan, query: str = "") -> str:
-    answer = _client(user).get(reverse("plans:detail", args=[plan.pk]) + query)
-    assert answer.status_code == 200, answer.content[:800]
-    return str(answer.content.decode())
-
-
-def _two() -> tuple[Scene, Plan]:
-    one = scene(three_nodes())
-    return one, one.plan(*TWO)
 
 
 @pytest.mark.parametrize("name", ["cut/", "approve/", "leave-out/"])
 def test_an_address_for_posts_leads_to_the_page_when_it_is_opened(name: str) -> None:
-    _, plan = _two()
+    _, plan = two()
     page = reverse("plans:detail", args=[plan.pk])
-    answer = _client(operator()).get(f"{page}{name}?part=head")
+    answer = client_of(operator()).get(f"{page}{name}?part=head")
     assert (answer.status_code, answer["Location"]) == (302, f"{page}?part=head")
-    assert _client(operator()).put(f"{page}{name}").status_code == 405
+    assert client_of(operator()).put(f"{page}{name}").status_code == 405
 
 
 def test_the_address_that_lifts_a_freeze_leads_to_the_freezes_when_it_is_opened() -> None:
-    answer = _client(operator()).get(reverse("plans:lift", args=[1]))
+    answer = client_of(operator()).get(reverse("plans:lift", args=[1]))
     assert (answer.status_code, answer["Location"]) == (302, reverse("plans:freezes"))
 
 
 def test_a_refused_cut_shows_a_page_whose_parts_are_fetched_from_the_plan() -> None:
-    one, plan = _two()
+    one, plan = two()
     one.happen(arrives("late", "n1", 1))
-    client, page = _client(operator()), reverse("plans:detail", args=[plan.pk])
+    client, page = client_of(operator()), reverse("plans:detail", args=[plan.pk])
     answer = client.post(reverse("plans:cut", args=[plan.pk]), {"moves": 1})
     assert answer.status_code == 409
     shown = answer.content.decode()
@@ -61,7 +42,7 @@ def test_a_refused_cut_shows_a_page_whose_parts_are_fetched_from_the_plan() -> N
     assert {client.get(part.replace("&amp;", "&")).status_code for part in parts} <= {200, 204}
     assert "Cut and check again" in shown
     services.sweep()
-    stale = _page(operator(), plan)
+    stale = page_of(operator(), plan)
     assert "Cut and check again" not in stale and "A plan that is stale is not cut." in stale
 
 
@@ -71,7 +52,7 @@ def test_room_that_others_took_is_said_in_words_with_its_unit_and_wave() -> None
     plan = one.plan(move("a", "n1", "n2", 0))
     one.happen(arrives("late", "n2", 2))
     services.sweep()
-    page = _page(operator(), plan, "?part=stale")
+    page = page_of(operator(), plan, "?part=stale")
     assert "Move 1 of wave 1: n2 short by 1 GPU" in re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
 
 
