@@ -47,6 +47,7 @@ def idle_table(request: HttpRequest) -> HttpResponse:
         "section": "idle",
         "view": view,
         "page": page,
+        "reading": selectors.fleet_age(),
         "headings": headings(IDLE_COLUMNS[filters.by], query, view.sort, selectors.idle_orders(filters.by)),
         "since_words": f"GPU-hours since {selectors.idle_since(filters):%-d %b %H:%M} UTC",
         "total": selectors.idle_total(request.user, filters),
@@ -87,7 +88,6 @@ def _around(request: HttpRequest, query: dict[str, str]) -> dict[str, Any]:
         "sick_known": sick_total if sick_total or telemetry else None,
         "watts": selectors.watts_now(request.user),
         "telemetry": telemetry,
-        "reading": selectors.fleet_age(),
     }
 
 

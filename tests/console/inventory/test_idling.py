@@ -227,6 +227,7 @@ def test_the_page_links_to_workloads_and_says_unknown_where_nothing_is() -> None
     body = client.get(reverse("inventory:idle")).content.decode()
     assert "/fleet/workloads/c1/jobs/other?source=k8s" in body
     part = client.get(reverse("inventory:idle"), headers={"HX-Request": "true"}).content.decode()
+    assert "sl-age" in part
     assert part.lstrip().startswith("<section") and "Unhealthy devices" not in part
     for word in ("tiles", "sick"):
         live = client.get(reverse("inventory:idle") + f"?part={word}", headers={"HX-Request": "true"}).content.decode()
