@@ -8,6 +8,7 @@ from datetime import datetime
 import numpy as np
 
 from scheduler.cluster.errors import InputError
+from scheduler.cluster.lineage import circles, told
 from scheduler.cluster.nodes import node_fields, zone_of
 from scheduler.cluster.notes import LENT_BY, rekeyed, warnings_of
 from scheduler.cluster.packing import digest_of
@@ -219,7 +220,15 @@ def _tenants(document: Document) -> Rows[TenantRecord]:
         rows.optional(name, high=high)
     for t, tenant in enumerate(rows.records):
         _check_quotas(rows, t, tenant)
+    _check_parents(rows)
     return rows
+
+
+def _check_parents(rows: Rows[TenantRecord]) -> None:
+    found = circles({tenant.name: tenant.parent for tenant in rows.records})
+    if found:
+        _, t = min((int(rows.source[t]), t) for t, one in enumerate(rows.records) if one.name in found[0])
+        raise rows.refuse(t, "parent", rows.records[t].parent, f"a tenant above itself: {told(found[0])}")
 
 
 def _check_quotas(rows: Rows[TenantRecord], t: int, tenant: TenantRecord) -> None:

@@ -7,6 +7,9 @@ KAI, the ClusterQueue behind its Kueue queue, the queue of Volcano, and the name
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import msgspec
+
+from scheduler.cluster.lineage import circles, told
 from scheduler.cluster.records import QuotaRecord, TenantRecord
 from scheduler.cluster.rows import MAX_COUNT
 from scheduler.kubernetes import custom
@@ -22,6 +25,11 @@ from scheduler.kubernetes.wire import Key, Quantity
 
 COHORT = "cohort/"  # before the names of tenants that are cohorts
 REQUESTS = "requests."
+PARENTS = {
+    "cohorts.kueue.x-k8s.io": "$.spec.parentName",
+    "queues.scheduling.run.ai": "$.spec.parentQueue",
+    "queues.scheduling.volcano.sh": "$.spec.parent",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,18 @@ def read_tenants(quotas: Quotas, options: Options) -> tuple[list[TenantRecord], 
             known = found.setdefault(record.name, (record, kind))
             if known[1] != kind:
                 unheld.append(_not(kind, record.name, "$.metadata.name", f"{known[1]} has a tenant of this name"))
-    return [found[name][0] for name in sorted(found)], unheld
+    return _without_circles(found, unheld), unheld
+
+
+def _without_circles(found: dict[str, tuple[TenantRecord, str]], unheld: list[Unheld]) -> list[TenantRecord]:
+    """Systems accept cohorts and queues above themselves (and admit nobody there): such parents are none."""
+    records = {name: found[name][0] for name in sorted(found)}
+    for circle in circles({name: record.parent for name, record in records.items()}):
+        for name in circle:
+            kind = found[name][1]
+            records[name] = msgspec.structs.replace(records[name], parent=None)
+            unheld.append(_not(kind, name.removeprefix(COHORT), PARENTS[kind], f"above itself: {told(circle)}"))
+    return list(records.values())
 
 
 def _not(kind: str, name: str, field: str, detail: str, namespace: str = "") -> Unheld:

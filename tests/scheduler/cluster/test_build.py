@@ -4,10 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scheduler.cluster import codec
 from scheduler.cluster.build import only_cluster, restrict
 from scheduler.cluster.errors import InputError
+from scheduler.cluster.lineage import circles
 from scheduler.cluster.snapshot import ORPHAN, UNKNOWN, Snapshot
 from tests.builders.worlds import World, world
 
@@ -82,6 +85,36 @@ def test_a_pod_on_an_unknown_node_is_kept_warned_about_and_uses_nothing() -> Non
     assert snapshot.pod_live[live] and not snapshot.pod_live[orphan]
     assert snapshot.warnings == ("node gone-7 is unknown: its pods use nothing (jobs/orphan)",)
     assert snapshot.node_name == ("n1",)
+
+
+@pytest.mark.parametrize(
+    ("parents", "message"),
+    [
+        ({"a": "a"}, r"\$\.tenants\[0\]\.parent: a tenant above itself: a < a \(got 'a'\)"),
+        ({"low": "c", "c": "b", "b": "c"}, r"\$\.tenants\[1\]\.parent: a tenant above itself: b < c < b \(got 'b'\)"),
+    ],
+)
+def test_a_tenant_above_itself_is_refused(parents: dict[str, str], message: str) -> None:
+    found = world()
+    for name, parent in parents.items():
+        found = found.tenant(name, parent=parent)
+    with pytest.raises(InputError, match=message):
+        found.snapshot()
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([None, *"abcdefg"])))
+def test_circles_of_parents_are_those_that_lead_back(parents: dict[str, str | None]) -> None:
+    def above(name: str) -> list[str]:
+        line: list[str] = []
+        here = parents.get(name)
+        while here is not None and here not in line:
+            line.append(here)
+            here = parents.get(here)
+        return line
+
+    found = circles(parents)
+    assert sorted(name for circle in found for name in circle) == [n for n in sorted(parents) if n in above(n)]
+    assert all(parents[low] == high for c in found for low, high in zip(c, (*c[1:], c[0]), strict=True))
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,25 @@ def test_cohorts_are_tenants_above_their_queues() -> None:
     ]
 
 
+def test_cohorts_and_queues_above_themselves_are_under_nobody() -> None:
+    """Their systems accept such objects, so that the cluster must be read all the same."""
+    objects = [
+        thing(f"cohorts.{K}", "a", spec={"parentName": "b"}),
+        thing(f"cohorts.{K}", "b", spec={"parentName": "a"}),
+        thing("queues.scheduling.run.ai", "team", spec={"parentQueue": "team"}),
+    ]
+    assert [(one.name, one.parent) for one in tenants(*objects)] == [
+        ("cohort/a", None),
+        ("cohort/b", None),
+        ("team", None),
+    ]
+    assert [(one.name, one.field, one.detail) for one in read(*objects).unheld] == [
+        ("a", "$.spec.parentName", "above itself: cohort/a < cohort/b < cohort/a"),
+        ("b", "$.spec.parentName", "above itself: cohort/a < cohort/b < cohort/a"),
+        ("team", "$.spec.parentQueue", "above itself: team < team"),
+    ]
+
+
 def test_queues_of_kai() -> None:
     gpu = {"quota": 4, "limit": -1, "overQuotaWeight": 2}
     objects = [
