@@ -4,7 +4,11 @@ import hashlib
 
 import msgspec
 
+from scheduler.plan.goal import Goal
 from scheduler.plan.operations import Migrate
+
+CONSOLIDATION = "consolidation"
+ROLLBACK = "rollback"  # takes the moves of another plan back; ``params["undoes"]`` is that plan's digest
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +38,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
-    """Upper bound on net emptied nodes.  gap = (net_upper - net) / net_upper, 0 where the bound is 0."""
+    """Upper bound on net emptied nodes, or on what a goal counts.  gap = (net_upper - net) / net_upper, or 0."""
 
     net_upper: int
     gap: float
@@ -48,7 +52,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     of the first k chains is legal again once waves are assigned anew; that is how an operator cuts a plan shorter.
     """
 
-    kind: str  # "consolidation"
+    kind: str  # CONSOLIDATION or ROLLBACK
     cluster: str
     snapshot_digest: str
     planner: str  # name and version of the planner that made it
@@ -60,12 +64,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     before: Counts
     after: Counts
     kept: tuple[Kept, ...]
-    bound: Bound
+    bound: Bound  # of what the goal counts
+    goal: Goal | msgspec.UnsetType = msgspec.UNSET  # not written, and so not signed, where whole nodes are the goal
     notes: tuple[str, ...] = ()  # e.g. "cut: stopped by the wall clock"; part of what is signed
 
     @property
     def net_emptied(self) -> int:
         return self.after.empty_nodes - self.before.empty_nodes
+
+    @property
+    def aim(self) -> Goal | None:
+        """What was asked for, None where it was as many whole nodes as possible."""
+        return None if self.goal is msgspec.UNSET else self.goal
 
     def to_json(self) -> bytes:
         """Canonical JSON: keys sorted, no white space; equal plans give equal bytes."""

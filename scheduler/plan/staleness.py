@@ -11,7 +11,7 @@ import numpy as np
 
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import ABSENT, MOVE_MODES, NO_LIMIT, UNKNOWN, Bools, Snapshot
-from scheduler.plan.plan import Plan
+from scheduler.plan.plan import ROLLBACK, Plan
 from scheduler.plan.resolve import Rows, resolve
 from scheduler.plan.verify import Violation, still_legal
 
@@ -46,7 +46,8 @@ def changes(plan: Plan, base: Snapshot, newest: Snapshot) -> tuple[Change, ...]:
     found = [*_pod_changes(plan, old, new), *_node_changes(plan, old, new)]
     hit = {move for change in found for move in change.moves}
     found += _faults(plan, new, hit)
-    found += _left_empty(plan, old, new)
+    if plan.kind != ROLLBACK:
+        found += _left_empty(plan, old, new)
     return tuple(found)
 
 

@@ -15,7 +15,7 @@ from scheduler.cluster.occupancy import occupancy
 from scheduler.cluster.room import Block, blocking_reason
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan.outcome import counts, emptied, moved
-from scheduler.plan.plan import Bound, Kept, Plan
+from scheduler.plan.plan import ROLLBACK, Bound, Kept, Plan
 from scheduler.plan.resolve import resolve
 from scheduler.plan.standing import Standing, standing
 from scheduler.plan.waves import assign
@@ -99,35 +99,58 @@ def keep(plan: Plan, snapshot: Snapshot, chains: Collection[int]) -> Plan:
     chosen = set(chains)
     if chosen.issuperset(_chains(plan)):
         return plan
-    order = sorted(range(len(plan.moves)), key=lambda i: (plan.moves[i].chain, plan.wave_of[i], i))
-    rest = msgspec.structs.replace(plan, moves=tuple(plan.moves[i] for i in order if plan.moves[i].chain in chosen))
-    rows = resolve(rest, snapshot)
-    moves, waves = assign(rest, rows)
-    rows = resolve(msgspec.structs.replace(rest, moves=moves), rows.snapshot)
+    order = sorted(range(len(plan.moves)), key=lambda i: _place(plan, i))
+    rest = tuple(plan.moves[i] for i in order if plan.moves[i].chain in chosen)
+    result = settled(msgspec.structs.replace(plan, moves=rest), snapshot)
+    return msgspec.structs.replace(
+        result,
+        kept=_kept(plan, result.emptied_nodes),
+        notes=(*plan.notes, f"cut: {len(result.moves)} of {len(plan.moves)} moves kept"),
+        bound=_bound(plan, result.net_emptied),
+    )
+
+
+def _place(plan: Plan, move: int) -> tuple[int, int, int]:
+    """Orders moves so that they are legal one by one: by chains as found, or by waves where chains go back."""
+    chain = 0 if plan.kind == ROLLBACK else plan.moves[move].chain
+    return chain, plan.wave_of[move], move
+
+
+def settled(plan: Plan, snapshot: Snapshot) -> Plan:
+    """The plan put in waves and counted on ``snapshot``; its moves stand in an order in which they are legal singly."""
+    rows = resolve(plan, snapshot)
+    moves, waves = assign(plan, rows)
+    rows = resolve(msgspec.structs.replace(plan, moves=moves), rows.snapshot)
     before = occupancy(rows.snapshot)
     targets = {p: t for p, t in zip(rows.pod, rows.target, strict=True) if p >= 0 and t >= 0}
     after = occupancy(moved(rows.snapshot, targets))
-    names = tuple(rows.snapshot.node_name[n] for n in emptied(before, after).nonzero()[0].tolist())
-    result = msgspec.structs.replace(
+    return msgspec.structs.replace(
         plan,
         snapshot_digest=rows.snapshot.digest,
         moves=moves,
         wave_of=waves,
-        emptied_nodes=names,
+        emptied_nodes=tuple(rows.snapshot.node_name[n] for n in emptied(before, after).nonzero()[0].tolist()),
         before=counts(before),
         after=counts(after),
-        kept=_kept(plan, names),
-        notes=(*plan.notes, f"cut: {len(moves)} of {len(plan.moves)} moves kept"),
     )
-    return msgspec.structs.replace(result, bound=_bound(plan.bound, result.net_emptied))
 
 
 def _kept(plan: Plan, names: Collection[str]) -> tuple[Kept, ...]:
+    if plan.kind == ROLLBACK:
+        return plan.kept
     dropped = [name for name in plan.emptied_nodes if name not in set(names)]
     more = [Kept(node=name, reason=CUT, blockers=(), targets={}) for name in dropped]
     return tuple(sorted([*plan.kept, *more], key=lambda kept: kept.node))
 
 
-def _bound(bound: Bound, net: int) -> Bound:
+def _bound(plan: Plan, net: int) -> Bound:
+    if plan.kind == ROLLBACK:
+        return no_bound(net)
+    bound = plan.bound
     gap = (bound.net_upper - net) / bound.net_upper if bound.net_upper else 0.0
     return Bound(net_upper=bound.net_upper, gap=gap, proven=net == bound.net_upper)
+
+
+def no_bound(net: int) -> Bound:
+    """Of a plan that is asked for no gain: it is what it is."""
+    return Bound(net_upper=net, gap=0.0, proven=True)

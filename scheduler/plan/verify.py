@@ -18,9 +18,10 @@ from scheduler.cluster.occupancy import EMPTY, Occupancy, occupancy
 from scheduler.cluster.reasons import IMMOVABLE
 from scheduler.cluster.room import Block, at_home
 from scheduler.cluster.snapshot import MOVE_MODES, MOVE_NEVER, UNKNOWN, Snapshot
+from scheduler.plan import promise
 from scheduler.plan.operations import Migrate
 from scheduler.plan.outcome import counts, emptied, moved
-from scheduler.plan.plan import Plan
+from scheduler.plan.plan import ROLLBACK, Plan
 from scheduler.plan.resolve import Rows, resolve
 from scheduler.plan.standing import standing
 
@@ -60,10 +61,14 @@ class _Case:
         return self.rows.snapshot
 
 
-def verify(plan: Plan, snapshot: Snapshot) -> Verdict:
-    """Judge the whole plan on one snapshot; raises ``InputError`` if the snapshot has not the plan's cluster."""
+def verify(plan: Plan, snapshot: Snapshot, undone: Plan | None = None) -> Verdict:
+    """Judge the whole plan on one snapshot; raises ``InputError`` if the snapshot has not the plan's cluster.
+
+    A rollback is no less legal than any other plan, but promises something else: no gain, only that pods return.
+    Each of its moves is held against ``undone``, the plan that it takes back, where that is given.
+    """
     rows = resolve(plan, snapshot)
-    found = [*_shape(plan), *_names(plan, rows)]
+    found = [*_shape(plan), *_names(plan, rows), *_returns(plan, undone)]
     if not found:
         case = _case(plan, rows)
         found = [*_pods(case), *_targets(case), *_waves(case), *_outcome(case)]
@@ -78,8 +83,8 @@ def still_legal(plan: Plan, rows: Rows) -> tuple[Violation, ...]:
     found = [*_shape(plan), *_names(plan, rows)]
     if not found:
         case = _case(plan, rows)
-        missed = (v for v in _promised(case) if v.was)
-        found = [*_pods(case), *_targets(case), *_waves(case), *missed]
+        missed = (v for v in _promised(case) if v.was and plan.kind != ROLLBACK)
+        found = [*_pods(case), *_targets(case), *_waves(case), *missed, *_goal_left(case)]
     return tuple(found)
 
 
@@ -256,12 +261,44 @@ def _outcome(case: _Case) -> Iterator[Violation]:
     ):
         if said != is_now:
             yield _of_plan(plan, "counts", field, f"{field}: says {said}, is {is_now}")
+    if plan.kind == ROLLBACK:
+        return
+    if plan.aim is not None:
+        ended = moved(case.snapshot, dict(zip(case.rows.pod, case.rows.target, strict=True)))
+        yield from (_unkept(plan, one) for one in promise.broken(plan, plan.aim, case.rows, ended))
+        return
     gain = counts(case.after).empty_nodes - counts(case.before).empty_nodes
     if plan.moves and gain <= 0:
         yield _of_plan(plan, "no_gain", "plan", "moves pods and gains no empty node", now=gain)
     real = {case.snapshot.node_name[n] for n in case.emptied}
     yield from _purpose(case, real)
     yield from _opened(case, real)
+
+
+def _goal_left(case: _Case) -> Iterator[Violation]:
+    if case.plan.aim is not None:
+        ended = moved(case.snapshot, dict(zip(case.rows.pod, case.rows.target, strict=True)))
+        found = promise.left_broken(case.plan, case.plan.aim, case.rows, ended)
+        yield from (_unkept(case.plan, one) for one in found)
+
+
+def _unkept(plan: Plan, fault: promise.Broken) -> Violation:
+    if fault.move is not None:
+        return _blame(plan, fault.move, "goal", fault.detail)
+    return _of_plan(plan, "goal", fault.object, fault.detail, was=fault.was, now=fault.now)
+
+
+def _returns(plan: Plan, undone: Plan | None) -> Iterator[Violation]:
+    """A rollback moves pods back along the very moves of the plan that it undoes, and no others."""
+    if plan.kind != ROLLBACK or undone is None:
+        return
+    if plan.params.get("undoes") != undone.digest():
+        detail = "undoes another plan than the one given"
+        yield _of_plan(plan, "undoes", "plan", detail, was=undone.digest(), now=str(plan.params.get("undoes")))
+    there = {(move.pod, move.target, move.source) for move in undone.moves}
+    for i, move in enumerate(plan.moves):
+        if (move.pod, move.source, move.target) not in there:
+            yield _blame(plan, i, "undoes", "is no move of the plan that is undone, turned round")
 
 
 def _promised(case: _Case) -> Iterator[Violation]:

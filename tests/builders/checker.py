@@ -118,13 +118,15 @@ class Judge:
     def faults(self, answer: Row) -> list[str]:
         """All violations of an answer in the shape of ``slackline consolidate --json``."""
         moves: list[Row] = answer["moves"]
+        place = dict(self.place)
+        found = self.steps(moves, place)
+        return found or list(self._outcome(moves, place, set(answer["emptied_nodes"])))
+
+    def steps(self, moves: list[Row], place: dict[str, str]) -> list[str]:
+        """What is wrong on the way, whatever the moves are good for; ``place`` becomes where the pods end."""
         found = list(self._shape(moves))
-        if found:
-            return found
-        place, emptied = dict(self.place), set(answer["emptied_nodes"])
-        for wave in sorted({m["wave"] for m in moves}):
+        for wave in sorted({m["wave"] for m in moves}) if not found else ():
             found += self._wave([m for m in moves if m["wave"] == wave], place)
-        found += self._outcome(moves, place, emptied)
         return found
 
     def _shape(self, moves: list[Row]) -> Iterator[str]:
