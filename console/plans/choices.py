@@ -26,6 +26,7 @@ OBSERVED = "observed"  # what PROPOSED is called where the source cannot act
 
 class Kind(TextChoices):
     CONSOLIDATION = "consolidation", "Consolidation"
+    ROLLBACK = "rollback", "Rollback"
 
 
 class StepState(TextChoices):

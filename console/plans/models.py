@@ -36,6 +36,7 @@ class Plan(models.Model):
     proposer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="plans_proposed")
     parent = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="children")
     origin = models.CharField(max_length=200, blank=True, default="")  # how it came from its parent
+    because = models.TextField(blank=True, default="")  # why it was asked for, in the words of who asked
     request_key = models.CharField(max_length=100, null=True)  # Idempotency-Key of the request
 
     digest = models.CharField(max_length=64, blank=True, default="")
@@ -67,6 +68,9 @@ class Plan(models.Model):
     started_at = models.DateTimeField(null=True)
     resumed_at = models.DateTimeField(null=True)  # failures after this one halt the run
     ended_at = models.DateTimeField(null=True)
+    followed_until = models.DateTimeField(null=True)  # its emptied nodes are looked at in every reading until then
+    followed_revision = models.BigIntegerField(null=True)  # of the last reading in which they were looked at
+    followed_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering: ClassVar = ["-id"]
@@ -136,6 +140,7 @@ class Step(models.Model):
     work_class = models.CharField(max_length=20, blank=True, default="")
     tier = models.CharField(max_length=2)
     lost_gpu_seconds = models.BigIntegerField(null=True)  # work since the last checkpoint, of restarts; None = unknown
+    expected_s = models.FloatField(null=True)  # how long it was expected to take when proposed; None = nothing to go by
 
     state = models.CharField(max_length=12, choices=StepState.choices, default=StepState.WAITING)
     detail = models.TextField(blank=True, default="")
@@ -158,6 +163,43 @@ class Step(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pod} {self.source_node} → {self.target_node}"
+
+
+class Stop(models.Model):
+    """A run was stopped: what it had in flight and what it had not begun at that moment."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="stops")
+    state = models.CharField(max_length=16, choices=State.choices)  # what it became: paused, halted or aborted
+    actor = models.CharField(max_length=150, blank=True, default="")
+    reason = models.TextField(blank=True, default="")
+    at = models.DateTimeField(default=timezone.now)
+    waiting = models.PositiveIntegerField()
+    in_flight = models.JSONField(default=list)  # indices of steps
+
+    class Meta:
+        ordering: ClassVar = ["plan", "id"]
+
+    def __str__(self) -> str:
+        return f"plan {self.plan_id} {self.state}"
+
+
+class EmptiedNode(models.Model):
+    """A node that a run has emptied, and what became of it while it was followed."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="emptied")
+    node = models.CharField(max_length=253)
+    gpus = models.PositiveIntegerField()
+    emptied_at = models.DateTimeField()  # when its last pod had left
+    refilled_at = models.DateTimeField(null=True)  # of the first reading in which it had work again
+    refilled_by = models.JSONField(default=list)  # then: {"pod", "tenant", "workload", "gpu_milli"}
+    gone_at = models.DateTimeField(null=True)  # of the first reading without it, or in which it was out of service
+
+    class Meta:
+        ordering: ClassVar = ["plan", "node"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["plan", "node"], name="emptied_one_per_node")]
+
+    def __str__(self) -> str:
+        return f"{self.node} by plan {self.plan_id}"
 
 
 class KeptNode(models.Model):
