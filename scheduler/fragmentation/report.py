@@ -207,13 +207,22 @@ def _warnings(capacity: Capacity) -> list[str]:
     excess = np.flatnonzero(capacity.occupancy.over_committed_milli > 0)
     for node in excess[:WARNED_NODES].tolist():
         gpus = _gpus(int(capacity.occupancy.over_committed_milli[node]))
-        found.append(f"node {capacity.snapshot.node_name[node]} is over-committed by {gpus} GPUs")
+        found.append(
+            f"node {capacity.snapshot.node_name[node]} is over-committed by {gpus} GPUs{_withheld(capacity, node)}"
+        )
     if excess.size > WARNED_NODES:
         found.append(f"{excess.size - WARNED_NODES} more nodes are over-committed")
     outside = int(((capacity.pool == UNKNOWN) & (capacity.snapshot.node_gpus > 0)).sum())
     if outside:
         found.append(f"{outside} nodes have GPUs of unknown model: they count in the totals and belong to no pool")
     return found
+
+
+def _withheld(capacity: Capacity, node: int) -> str:
+    """That pods hold no more than there is: the node allocates less than it has, and nobody says which devices."""
+    has, allocates = int(capacity.snapshot.node_gpus[node]), int(capacity.snapshot.node_allocatable[node])
+    within = int(capacity.occupancy.used_gpu_milli[node]) <= has * WHOLE_GPU_MILLI
+    return f": it has {has}, allocates {allocates}, and pods keep what they hold" if within and allocates < has else ""
 
 
 def _gpus(milli: int) -> int | float:

@@ -3,13 +3,13 @@
 Nothing is filled in that no series tells: a device without samples keeps what the document says of it.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from scheduler.cluster.records import (
-    WHOLE_GPU_MILLI,
     DeviceRecord,
     Document,
     NodeRecord,
@@ -18,6 +18,7 @@ from scheduler.cluster.records import (
 )
 from scheduler.telemetry.exporters import METRICS, Exporter, Metric, Options, Signal
 from scheduler.telemetry.health import Judgement, judge, worse
+from scheduler.telemetry.holding import kept_devices
 from scheduler.telemetry.vectors import Sample
 
 SHOWN = 20  # names of what could not be placed
@@ -184,24 +185,32 @@ def merge(document: Document, telemetry: Telemetry, kept: dict[str, Laid] | None
 
 
 def _pods(pods: list[PodRecord], laid: Sequence[Laid]) -> list[PodRecord]:
-    """A pod that has all devices of its node keeps those that fail under it: it still stands on each of them.
-
-    Without a list it would be laid on healthy devices alone, the node be over-committed, and nobody own what failed.
-    """
+    """Pods keep the devices that fail under them; all others stay the very same objects."""
     broken = {(one.after.cluster, one.after.name): one for one in laid if one.failed}
     if not broken:
         return pods
-    return [_holding(pod, broken.get((pod.cluster, pod.node or ""))) for pod in pods]
+    beside: dict[tuple[str, str], list[PodRecord]] = defaultdict(list)
+    for pod in pods:
+        if (pod.cluster, pod.node or "") in broken:
+            beside[pod.cluster, pod.node or ""].append(pod)
+    held = {place: kept_devices(broken[place].after, there) for place, there in beside.items()}
+    return [_holding(pod, broken, held) for pod in pods]
 
 
-def _holding(pod: PodRecord, laid: Laid | None) -> PodRecord:
-    if laid is None or pod.devices or pod.mig or pod.gpu_milli != WHOLE_GPU_MILLI or pod.gpus != laid.after.gpus:
+def _holding(
+    pod: PodRecord,
+    broken: Mapping[tuple[str, str], Laid],
+    held: Mapping[tuple[str, str], Mapping[tuple[str, str], list[int]]],
+) -> PodRecord:
+    place, key = (pod.cluster, pod.node or ""), (pod.namespace, pod.name)
+    devices = held.get(place, {}).get(key)
+    if devices is None:
         return pod
-    key = pod.namespace, pod.name
-    before, after = laid.holders.get(key, (None, pod))
-    if before is not pod:
-        after = msgspec.structs.replace(pod, devices=list(range(pod.gpus)))
-        laid.holders[key] = pod, after
+    holders = broken[place].holders
+    before, after = holders.get(key, (None, pod))
+    if before is not pod or after.devices != devices:
+        after = msgspec.structs.replace(pod, devices=devices)
+        holders[key] = pod, after
     return after
 
 

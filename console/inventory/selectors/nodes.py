@@ -10,7 +10,7 @@ import numpy as np
 from console.inventory.archive import ABSENT, NO_LIMIT, UNKNOWN
 from console.inventory.cells import asw_of_nodes
 from console.inventory.choices import CAUSES, HEALTH_BY_CODE
-from console.inventory.selectors.devices import DeviceRow, Holder, holding
+from console.inventory.selectors.devices import WHOLE_GPU_MILLI, DeviceRow, Holder, holding
 from console.inventory.selectors.paging import Page, cut, parse_cursor
 from console.inventory.selectors.pods import PodRow, rows_of_pods
 from console.inventory.selectors.viewing import (
@@ -58,6 +58,15 @@ class NodeRow:
     used_cpu_milli: int | None
     memory_mib: int
     used_memory_mib: int | None
+
+    @property
+    def withheld_gpus(self) -> int:
+        """GPUs that the node has and does not allocate, where pods that hold some of them are all its excess.
+
+        Which ones these are nobody says: a device plugin tells a number.
+        """
+        within = self.own_gpu_milli + self.others_gpu_milli <= self.gpus * WHOLE_GPU_MILLI
+        return self.gpus - self.allocatable_gpus if self.over_committed_milli and within else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from console.inventory import archive, selectors
 from console.inventory.choices import SourceKind
 from console.inventory.models import Observation, Source, UsageSlot
 from console.inventory.services.measuring import SLOT_S, slot_of
+from scheduler.fragmentation.report import report
 from tests.builders.fleets import observed, read, simulated_source
 from tests.builders.people import viewer
 from tests.builders.worlds import World, world
@@ -37,6 +38,35 @@ def test_one_nodes_excess_does_not_eat_anothers_free_gpus() -> None:
     assert (_node("n1").free_gpus, _node("n1").over_committed_milli, _node("n2").free_gpus) == (0, 2000, 2)
     for tile in selectors.fleet_headline(viewer()):
         assert tile.value is None or tile.value >= 0
+
+
+@pytest.mark.parametrize(
+    ("gpus", "allocates", "pods", "excess", "withheld"),
+    [
+        (8, 7, (8,), 1000, 1),
+        (8, 6, (4, 3), 1000, 2),
+        (8, 7, (7,), 0, 0),
+        (8, None, (8, 1), 1000, 0),
+        (8, 7, (8, 1), 2000, 0),
+    ],
+)
+def test_gpus_that_a_plugin_withholds_under_pods_are_told_from_excess(
+    gpus: int, allocates: int | None, pods: tuple[int, ...], excess: int, withheld: int
+) -> None:
+    """What ``kubectl describe node`` shows, too: so much of capacity, allocatable and requested."""
+    built = world().node("n1", gpus, **({} if allocates is None else {"allocatable_gpus": allocates}))
+    for at, asked in enumerate(pods):
+        built = built.pod(f"p{at}", "n1", asked, cpu_milli=1000)
+    observed(built)
+    row = _node("n1")
+    assert (row.gpus, row.allocatable_gpus, row.own_gpu_milli) == (gpus, allocates or gpus, 1000 * sum(pods))
+    assert (row.over_committed_milli, row.withheld_gpus, row.free_gpus) == (
+        excess,
+        withheld,
+        max((allocates or gpus) - sum(pods), 0),
+    )
+    said = [word for word in report(built.snapshot()).warnings if "over-committed" in word]
+    assert any("pods keep what they hold" in word for word in said) == bool(withheld)
 
 
 def test_a_labelled_node_without_devices_is_degraded_not_empty() -> None:

@@ -261,6 +261,51 @@ def test_a_pod_that_fills_its_node_keeps_the_device_that_fails_under_it() -> Non
     assert (found.over_committed_milli.tolist(), found.free_gpus.tolist()) == ([0], [0])
 
 
+def test_pods_that_fill_their_node_together_keep_the_device_that_fails_under_one_of_them() -> None:
+    """The count is certain; the order is the one in which they lay while all was well."""
+    pods = [PodRecord(name=name, gpus=gpus, node="n1") for name, gpus in (("c", 1), ("a", 4), ("b", 3))]
+    merged = laid(on_eight(*pods), LOST)
+    assert [pod.devices for pod in merged.document.pods] == [[7], [0, 1, 2, 3], [4, 5, 6]]
+    found = occupancy(build(merged.document))
+    assert (found.over_committed_milli.tolist(), found.free_gpus.tolist()) == ([0], [0])
+
+
+@hypothesis.given(
+    gpus=st.integers(1, 8),
+    sick=st.sets(st.integers(0, 7)),
+    asks=st.lists(st.integers(1, 4), max_size=5),
+    withheld=st.booleans(),
+)
+def test_as_many_failed_devices_are_held_as_must_be(gpus: int, sick: set[int], asks: list[int], withheld: bool) -> None:
+    """Pods within the physical devices are never over-committed, and touch no failed device without need."""
+    sick = {index for index in sick if index < gpus}
+    told = NodeRecord(name="n1", gpus=gpus, allocatable_gpus=gpus - len(sick) if withheld else None)
+    pods = [PodRecord(name=f"p{i}", gpus=n, node="n1") for i, n in enumerate(asks)]
+    rows = [dcgm("DCGM_FI_DEV_XID_ERRORS", 79, gpu=index) for index in sick]
+    merged = laid(on_eight(*pods, node=told), *rows)
+    found = occupancy(build(merged.document))
+    held = [index for pod in merged.document.pods for index in pod.devices]
+    assert len(held) == len(set(held))
+    if sum(asks) <= gpus:
+        assert found.over_committed_milli.tolist() == [0]
+        assert len(set(held) & sick) == max(sum(asks) - (gpus - len(sick)), 0)
+        assert found.free_gpus.tolist() == [max(gpus - len(sick) - sum(asks), 0)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        PodRecord(name="q", gpus=1, gpu_milli=500, node="n1"),
+        PodRecord(name="q", gpus=1, devices=[7], node="n1"),
+        PodRecord(name="q", gpus=1, node="n1", phase="Succeeded"),
+        PodRecord(name="q", gpus=2, node="n1"),
+    ],
+)
+def test_what_does_not_tell_how_many_failed_devices_are_held_lists_nobody(other: PodRecord) -> None:
+    pods = [PodRecord(name="p", gpus=7, node="n1"), other]
+    assert laid(on_eight(*pods), LOST).document.pods == pods
+
+
 def test_a_device_that_fails_is_no_excess_where_its_plugin_withholds_it_too() -> None:
     told = NodeRecord(name="n1", gpus=8, allocatable_gpus=7)
     merged = laid(on_eight(PodRecord(name="p", gpus=8, node="n1"), node=told), LOST)
