@@ -57,6 +57,25 @@ def test_thousand_faults(cluster: Cluster, seed: int) -> None:
     assert reading.bad == fresh.bad == ()
 
 
+def test_server_that_is_restored_from_a_backup_in_an_open_watch(cluster: Cluster) -> None:
+    """Its bookmarks go back: health says so, the lists that confirm it are believed, and the state is the older one."""
+    weather = Weather(cluster, random.Random(7))
+    with Player({"one": cluster}) as player, following(player, kinds=KINDS) as feed:
+        until(lambda: feed.health().ready, "the first lists")
+        kept = player.apply(cluster.store.backup)
+        for _ in range(40):
+            player.apply(weather.blow)
+        until(lambda: agreed(feed, player, kinds=KINDS), "what came after the backup")
+        player.apply(lambda: cluster.store.restore(kept))
+        until(lambda: agreed(feed, player, kinds=KINDS), "equal to the backup")
+        _settle(player, cluster, weather)
+        until(lambda: agreed(feed, player, kinds=KINDS), "and to what happens then")
+        health = {kind.kind: kind for kind in feed.health().kinds}
+    assert health["pods"].errors["watch went back"]
+    assert health["pods"].believed == 1
+    assert health["pods"].suspicion == ""
+
+
 def _live_through(player: Player, cluster: Cluster, weather: Weather) -> None:
     """Changes things until all faults have struck; now and then the history is cut off, so that lists are needed."""
     end = time.monotonic() + 120

@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -353,6 +354,30 @@ def test_watch_resumes_a_little_before_its_end() -> None:
     api.be_honest()
     assert {name: api.state[name] for name in NAMES[1:4]} == {name: before[name] for name in NAMES[1:4]}
     assert api.reflector.errors["out of order"] == 0
+
+
+@pytest.mark.parametrize("what", ["bookmark", "event"])
+def test_stream_that_goes_back_is_doubted_and_said(what: str) -> None:
+    """Once listed anew, at most once a minute; a stream that was opened again may tell of what is known."""
+    api = _following()
+    old = api.history[-1]
+    api.change("modify", NAMES[0])
+    api.deliver()
+    lists = api.reflector.lists
+    back: Input = Marked(str(api.version - 1)) if what == "bookmark" else Changed(*old)
+    api.hear(back)
+    reason = f"the watch went back from version {api.version} to {api.version - 1}"
+    assert (api.reflector.errors["watch went back"], api.reflector.reason) == (1, reason)
+    assert isinstance(api.wire, Watch), "the last list is too young"
+    assert api.watched()
+    api.hear(Changed(*api.history[-1]))
+    assert api.reflector.errors["watch went back"] == 1
+    api.now += LIMITS.doubt_s
+    api.hear(Marked(str(api.version)))
+    assert isinstance(api.wire, List)
+    api.be_honest()
+    assert api.reflector.lists == lists + 1
+    assert (api.reflector.reason, api.state) == ("", dict(api.truth))
 
 
 def test_retry_after_is_kept_and_bounded() -> None:

@@ -42,6 +42,7 @@ class Ledger:
     _floor: int = 0  # version of the last whole list: what is not newer is in it
     _replayed: int = 0  # what was reached when the watch was last opened: up to here, old events are expected
     _heard_at: float = 0.0
+    _told: int = 0  # the highest version that the open stream was opened at or has told
     high: int = 0
     latest: str = ""
 
@@ -90,27 +91,39 @@ class Ledger:
     # --- watches --------------------------------------------------------------------------------------------------
     def resume(self) -> str:
         """The version to watch from: a little before the last one, so that what was late in a cut stream is told."""
+        self._told = 0
         if not self._trail:
             return self.latest
         self._replayed = self.high
         limit = self._heard_at - self.overlap_s
-        return str(next((order for at, order in reversed(self._trail) if at <= limit), self._trail[0][1]))
+        self._told = next((order for at, order in reversed(self._trail) if at <= limit), self._trail[0][1])
+        return str(self._told)
 
-    def reach(self, version: str, now: float) -> bool:
-        """Everything up to ``version`` is told; False where that is older than what is known."""
+    def went_back(self, version: str) -> int | None:
+        """What the open stream had told before ``version``, if that was more: versions of a stream only rise.
+
+        Of one resource type they are comparable numbers by Kubernetes' own word (KEP-5504, stable in 1.35).
+        """
+        order, before = order_of(version), self._told
+        if order is None or order >= before:
+            self._told = max(before, order or 0)
+            return None
+        return before
+
+    def reach(self, version: str, now: float) -> None:
+        """Everything up to ``version`` is told."""
         order = order_of(version)
         if order is None:
             self.latest = version or self.latest
-            return bool(version)
+            return
         if order <= self.high:
-            return order == self.high or order <= self._replayed
+            return
         self.high, self.latest = order, version
         while len(self._trail) > 1 and self._trail[1][0] <= now - self.overlap_s:
             self._trail.popleft()
         if not self._trail or now - self._trail[-1][0] >= self.overlap_s / GRAINS:
             self._trail.append((now, order))
         self._heard_at = now
-        return True
 
     def judge(self, event: Changed, now: float) -> Verdict:
         item, order = event.item, order_of(event.item.version)

@@ -8,7 +8,8 @@ What is not taken at its word.  A list that is older than what was seen, or that
 ago, or a kind that has disappeared: the state is held for a grace and asked for again; when the answer repeats, it is
 believed, and asked for once more a little later.  That all objects of a needed kind are gone is believed only when
 several lists say so over some minutes, unless those of the other needed kinds are gone as well.  An event that
-contradicts what is known is decided by uid and version, and the kind is listed anew, at most once in a while.
+contradicts what is known is decided by uid and version.  Then, and when the version of an event or bookmark goes back
+within a stream, the kind is listed anew, at most once in a while.
 Besides, everything is listed anew about once an hour, since an event that was never sent leaves no trace.
 """
 
@@ -248,19 +249,29 @@ class Reflector:
     def _changed(self, event: Changed, now: float) -> list[Instruction]:
         self.fresh_at = self.event_at = self.heard_at = now
         self._broken = 0
+        back = self._went_back(event.item.version)
         verdict = self.ledger.judge(event, now)
         told: list[Instruction] = [] if verdict.act is None else [verdict.act]
         if verdict.doubt:
             self.errors["out of order"] += 1
-            told += self._doubt(verdict.doubt, now)
+        if back or verdict.doubt:
+            told += self._doubt(back or verdict.doubt, now)
         return told
 
     def _marked(self, version: str, now: float) -> list[Instruction]:
         self.fresh_at = self.heard_at = now
         self._broken = 0
-        if not self.ledger.reach(version, now):
-            self.errors["bookmark back"] += 1
-        return self._list_if_due(now)
+        back = self._went_back(version)
+        self.ledger.reach(version, now)
+        return self._doubt(back, now) if back else self._list_if_due(now)
+
+    def _went_back(self, version: str) -> str:
+        """Why the stream is not that of one server any more: another one answers, or one that lost what it had told."""
+        before = self.ledger.went_back(version)
+        if before is None:
+            return ""
+        self.errors["watch went back"] += 1
+        return f"the watch went back from version {before} to {version}"
 
     def _doubt(self, reason: str, now: float) -> list[Instruction]:
         """Lists anew, at once or when the last list is old enough."""

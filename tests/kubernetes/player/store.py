@@ -16,6 +16,7 @@ import msgspec
 
 Key = tuple[str, str]
 Thing = dict[str, Any]
+Backup = tuple[int, dict[str, dict[Key, tuple[int, bytes]]]]
 KEPT_LISTS = 6
 
 
@@ -98,6 +99,18 @@ class Store:
         resource.history.clear()
         resource.horizon = self.version
         self._lists.clear()
+
+    def backup(self) -> Backup:
+        return self.version, {path: dict(resource.objects) for path, resource in self.resources.items()}
+
+    def restore(self, kept: Backup) -> None:
+        """The server is that of the backup again, and counts on from there; whoever watches is not told."""
+        self.version, shelves = kept
+        self._lists.clear()
+        for path, objects in shelves.items():
+            resource = self.resources[path]
+            resource.objects = dict(objects)
+            resource.history = deque(told for told in resource.history if told.version <= self.version)
 
     def state(self, path: str) -> dict[Key, tuple[str, str]]:
         """(uid, version) of every object: what a fresh list would say."""
