@@ -34,7 +34,7 @@ VENDORS = (
     Vendor(
         name="nvidia",
         whole=r"nvidia\.com/gpu(\.shared)?",
-        slices=r"nvidia\.com/mig-([0-9a-z.+]+?)(\.shared)?",
+        slices=r"nvidia\.com/mig-([0-9a-z.+-]+?)(\.shared)?",
         models=("nvidia.com/gpu.product",),
         counts=("nvidia.com/gpu.count",),
         replicas=("nvidia.com/gpu.replicas",),
@@ -168,16 +168,18 @@ def memory_of(vendor: Vendor, labels: Mapping[str, str]) -> int | None:
     return int(digits) * (GIB if text.endswith("G") else 1)
 
 
-_SLICE = re.compile(r"(?:[0-9]+c\.)?([0-9]+)g\.([0-9]+)gb(?:[+.].*)?")
+_SLICE = re.compile(r"(?:[0-9]+c\.)?([0-9]+)g\.([0-9]+)gb(?:[+.-].*)?")
+_MEDIA = re.compile(r"[+.]me(\.all)?$")  # with the media engines, of which one slice of a device has them
 _GIGABYTES = re.compile(r"([0-9]+)GB")
-# GiB of models whose label names no size, or (GH200) that of another memory.  Source: NVIDIA MIG User Guide
+# GiB of models whose label names no size, or (GH200) that of another memory.  Sources: NVIDIA MIG User Guide 610, table
+# of supported GPUs; GH200-144 by the profiles of NVIDIA mig-parted; B300 between the 269 and 278 that drivers name.
 _SIZES = tuple(
     (re.compile(pattern), size)
     for pattern, size in (
         (r"GH200-144", 144),
         (r"GH200", 96),
         (r"H200", 141),
-        (r"H100-NVL", 94),
+        (r"H[18]00-NVL", 94),
         (r"H[18]00(-PCIe)?$", 80),
         (r"H20$", 96),
         (r"GB200", 186),
@@ -185,9 +187,12 @@ _SIZES = tuple(
         (r"G?B300", 275),
         (r"A30$", 24),
         (r"RTX-PRO-6000", 96),
+        (r"RTX-PRO-5000(?!-72GB)", 48),
+        (r"RTX-PRO-4500", 32),
     )
 )
 _QUARTERED = re.compile(r"A30|RTX-PRO-6000")
+_HALVED = re.compile(r"RTX-PRO-(5000|4500)")
 _EIGHTHS = {2: 2, 3: 4, 4: 4, 7: 8}  # memory slices by compute slices; a single one may have one or two
 _PARTS = {"dpx": 2, "tpx": 3, "qpx": 4, "cpx": 8}
 _CORES = {"Ascend310P": 8, "Ascend910": 32}
@@ -232,12 +237,21 @@ def device(profile: str, model: str) -> tuple[int, int]:
         return cores, cores
     if re.match(r"[0-9]+m\.", profile):
         return 4, 4
+    if _HALVED.search(model):
+        return 2, 2
     return (4, 4) if _QUARTERED.search(model) else (7, 8)
+
+
+def alone(profile: str) -> bool:
+    """No other slice of this profile fits on the same device, whatever room is left."""
+    return _MEDIA.search(profile) is not None
 
 
 def per_device(profile: str, model: str, memory_mib: int | None = None) -> int | None:
     """How many slices of one profile a device holds at most."""
     taken = weight(profile, model, memory_mib)
+    if alone(profile):
+        return 1
     if taken is None or not all(taken):
         return None
     return max(1, min(have // need for have, need in zip(device(profile, model), taken, strict=True)))

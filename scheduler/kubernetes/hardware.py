@@ -15,6 +15,7 @@ from scheduler.kubernetes.accelerators import (
     SHARED_SUFFIX,
     Product,
     accelerator,
+    alone,
     device,
     likely_per_device,
     memory_of,
@@ -253,7 +254,8 @@ def _devices_of(slices: Mapping[str, int], model: str, memory: int | None) -> in
         need = weight(profile, model, memory) or (1, 1)
         for i, (part, whole) in enumerate(zip(need, device(profile, model), strict=True)):
             share[i] += number * part / whole
-    return -int(-max(share) // 1) if any(slices.values()) else 0
+    single = max((number for profile, number in slices.items() if alone(profile)), default=0)
+    return max(-int(-max(share) // 1), single) if any(slices.values()) else 0
 
 
 def _spread(slices: Mapping[str, int], cut: int, model: str, memory: int | None) -> list[dict[str, int]]:

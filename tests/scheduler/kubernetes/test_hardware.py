@@ -177,7 +177,7 @@ def test_partitions_of_amd() -> None:
         ("3g.20gb", A100, 2),
         ("4g.20gb", A100, 1),
         ("7g.40gb", A100, 1),
-        ("1g.5gb.me", A100, 7),
+        ("1g.5gb.me", A100, 1),
         ("3g.71gb", "NVIDIA-H200-141GB", 2),
         ("1g.6gb", "NVIDIA-A30", 4),
         ("1g.18gb", "NVIDIA-H200", 7),
