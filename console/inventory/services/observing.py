@@ -1,5 +1,6 @@
 """Reading sources: who reads, what is kept, in which order, and what happens when one cannot be read."""
 
+import hashlib
 import time
 import uuid
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from console.connectors.kubernetes.refusals import where
 from console.connectors.protocol import Aside, Connector, ConnectorError, Told
 from console.connectors.registry import connect
 from console.dispatch.services import enqueue
@@ -97,11 +99,22 @@ def observe(
         note_failure(source, str(error))
         return None
     except Exception as error:
-        note_failure(source, f"unexpected {type(error).__name__}: {error}")
+        note_failure(source, _mistake(source, error))
         raise
     finally:
         Source.objects.filter(pk=source_id, claim=claim).update(claim=None, claimed_until=None)
     return found
+
+
+def _mistake(source: Source, error: Exception) -> str:
+    """A sentence for people; the log has the class and the places under its number, the same for the same mistake.
+
+    The text of the error is kept nowhere, since it may quote a header or an answer.
+    """
+    word, places = type(error).__name__, where(error)
+    number = hashlib.sha256(f"{word} {places}".encode()).hexdigest()[:8]
+    log.error("source.unexpected", source=source.name, number=number, error=word, where=places)
+    return f"It could not be read because of a mistake of ours ({word}); the log says where, under {number}."
 
 
 def fresh(source_id: int, since: datetime, seconds: float = 30.0) -> tuple[Observation, Snapshot]:

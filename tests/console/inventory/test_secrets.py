@@ -2,8 +2,9 @@
 
 import json
 import logging
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.db import connection
@@ -119,6 +120,32 @@ def test_errors_that_quote_a_header_are_not_logged(monkeypatch: pytest.MonkeyPat
     written = capfd.readouterr()
     told = caplog.text + written.out + written.err + repr(found) + repr(feed.health()) + repr(sampler.told())
     assert "kubernetes.unexpected" in told and "telemetry.unexpected" in told
+    assert SECRET not in told
+
+
+def test_source_says_a_mistake_in_a_sentence_and_its_number_in_the_log(capfd: Any, caplog: Any) -> None:
+    """The same mistake has the same number; the text of the error is kept nowhere."""
+    caplog.set_level(logging.DEBUG)
+    source = kubernetes_source()
+
+    class Wire:
+        acts = False
+
+        def version(self) -> str:
+            raise ValueError(f"Invalid header value b'Bearer {SECRET}\n'")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="Invalid header"):
+            services.observe(source.pk, wire=cast(Any, Wire()))
+    source.refresh_from_db()
+    found = re.fullmatch(
+        r"It could not be read because of a mistake of ours \(ValueError\); the log says where, under ([0-9a-f]{8})\.",
+        source.last_error,
+    )
+    assert found is not None and source.failures == 2
+    written = capfd.readouterr()
+    told = caplog.text + written.out + written.err
+    assert told.count("source.unexpected") == 2 and found[1] in told and "test_secrets.py" in told
     assert SECRET not in told
 
 
