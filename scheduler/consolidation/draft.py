@@ -15,7 +15,7 @@ from scheduler.consolidation.params import Params
 from scheduler.consolidation.waves import LATE, Allowance, Schedule, allowance, schedule
 from scheduler.plan.operations import Migrate
 from scheduler.plan.outcome import counts, emptied, moved
-from scheduler.plan.plan import Plan
+from scheduler.plan.plan import Kept, Plan
 
 PLANNER = "chains/1"
 
@@ -62,10 +62,18 @@ class Draft:
             emptied_nodes=tuple(self.snapshot.node_name[n] for n in np.flatnonzero(emptied(self.before, after))),
             before=before_counts,
             after=after_counts,
-            kept=explain(self.snapshot, self.compiled, self.params, bool(self.notes)),
+            kept=self._kept(after),
             bound=bound_of(self.upper, after_counts.empty_nodes - before_counts.empty_nodes),
             notes=tuple(self.notes),
         )
+
+    def _kept(self, after: Occupancy) -> tuple[Kept, ...]:
+        return explain(self.snapshot, self.compiled, self.params, bool(self.notes))
+
+    def _served(self, log: Longs) -> dict[int, int]:
+        """The node that each chain helps."""
+        leaves = log[log[:, c.L_DEPTH] == 0]
+        return dict(zip(leaves[:, c.L_CHAIN].tolist(), leaves[:, c.L_SOURCE].tolist(), strict=True))
 
     def _scheduled(self, chains: int) -> Schedule:
         self._stand(0)
@@ -91,8 +99,7 @@ class Draft:
         cluster = snapshot.clusters[0].name
         position = np.empty(len(order), np.int64)
         position[order] = np.arange(len(order))
-        leaves = log[log[:, c.L_DEPTH] == 0]
-        drained = dict(zip(leaves[:, c.L_CHAIN].tolist(), leaves[:, c.L_SOURCE].tolist(), strict=True))
+        drained = self._served(log)
         rows, place = log.tolist(), position.tolist()
         modes = snapshot.pod_move.tolist()
         return tuple(

@@ -41,8 +41,10 @@ UNITS = {
 }
 
 
-def explain(snapshot: Snapshot, compiled: Compiled, params: Params, cut: bool) -> tuple[Kept, ...]:
-    """One entry per usable GPU node with pods other than agents, in the order of nodes.
+def explain(
+    snapshot: Snapshot, compiled: Compiled, params: Params, cut: bool, named: Bools | None = None
+) -> tuple[Kept, ...]:
+    """One entry per usable GPU node, or per ``named`` [n] node, with pods other than agents, in the order of nodes.
 
     The tables stand as after the plan.  ``targets`` speaks of the first blocker that finds no room: of the other nodes
     of the cluster, how many fail for which reason.  It is empty where every blocker would find room, or may not move,
@@ -50,7 +52,7 @@ def explain(snapshot: Snapshot, compiled: Compiled, params: Params, cut: bool) -
     pod, ``LOOKS`` in all, and nodes whose pods may all move come first.  ``cut``: the search was stopped early.
     """
     a = compiled.arena
-    counted = snapshot.node_usable & (snapshot.node_allocatable > 0)
+    counted = snapshot.node_usable & (snapshot.node_allocatable > 0) if named is None else named
     nodes = np.flatnonzero(counted & (a.node[:, c.N_WORK] > 0))
     fixed = _fixed_pods(snapshot, a.pod)
     nodes = nodes[np.argsort([n in fixed for n in nodes.tolist()], kind="stable")]
@@ -134,7 +136,7 @@ class _Reasons:
 
 def _ask_in_full(snapshot: Snapshot, pod: Longs, lent: Longs) -> None:
     """Borrowers leave with all that they ask for: without the lender nobody shares it with them."""
-    sliced = (pod[lent, c.P_TRAITS] & c.TRAIT_SLICES) != 0
+    sliced = np.array([bool(spec.mig) for spec in snapshot.pod_specs], np.bool_)[snapshot.pod_spec[lent]]
     pod[lent, c.P_CPU] = snapshot.pod_cpu_milli[lent]
     pod[lent, c.P_GPUS] = np.where(sliced, 0, snapshot.pod_gpus[lent])
 

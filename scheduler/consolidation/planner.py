@@ -10,11 +10,13 @@ from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import compile_arena
 from scheduler.consolidation.bound import net_upper
 from scheduler.consolidation.draft import Draft
+from scheduler.consolidation.goals import reach
 from scheduler.consolidation.moves import install, travel
 from scheduler.consolidation.params import ParamError, Params, Progress, Report
 from scheduler.consolidation.polish import polish
 from scheduler.consolidation.proof import prove
 from scheduler.consolidation.rounds import Search, switches
+from scheduler.plan.goal import NODES
 from scheduler.plan.plan import Plan
 from scheduler.plan.verify import Violation, verify
 
@@ -32,10 +34,12 @@ def consolidate(
     """Empty as many nodes of the snapshot's one cluster as the search finds, by moves that are legal in their waves.
 
     Equal snapshot, params and seed give the equal plan, unless ``params.seconds`` (with ``clock`` in seconds) or
-    ``progress`` cuts it, which the plan's notes say.  Raises ``InputError`` if there are several clusters, and
-    ``ParamError`` for a model or a node that the cluster does not have.
+    ``progress`` cuts it, which the plan's notes say.  Another goal than whole nodes is ``params.goal``.  Raises
+    ``InputError`` if there are several clusters, and ``ParamError`` for what the cluster does not have.
     """
     only_cluster(snapshot, None)
+    if params.goal.kind != NODES:
+        return reach(snapshot, params, seed, progress, clock)
     plan = unproven(snapshot, params, seed, progress, clock)
     return prove(snapshot, plan, lambda lighter: _planned(lighter, params, seed, None, None))
 

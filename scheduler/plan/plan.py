@@ -77,6 +77,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """What was asked for, None where it was as many whole nodes as possible."""
         return None if self.goal is msgspec.UNSET else self.goal
 
+    @property
+    def gain(self) -> int:
+        """What the bound bounds: what is reached of the goal, or net emptied nodes."""
+        return self.net_emptied if self.aim is None else self.aim.reached
+
     def to_json(self) -> bytes:
         """Canonical JSON: keys sorted, no white space; equal plans give equal bytes."""
         return msgspec.json.encode(self, order="deterministic")

@@ -46,7 +46,7 @@ def changes(plan: Plan, base: Snapshot, newest: Snapshot) -> tuple[Change, ...]:
     found = [*_pod_changes(plan, old, new), *_node_changes(plan, old, new)]
     hit = {move for change in found for move in change.moves}
     found += _faults(plan, new, hit)
-    if plan.kind != ROLLBACK:
+    if plan.kind != ROLLBACK and plan.aim is None:  # a goal may use empty nodes
         found += _left_empty(plan, old, new)
     return tuple(found)
 
@@ -103,7 +103,7 @@ def _faults(plan: Plan, new: Rows, hit: set[int]) -> Iterator[Change]:
 def _concerned(plan: Plan, violation: Violation) -> tuple[int, ...]:
     if violation.move is not None:
         return (violation.move,)
-    if violation.kind == "emptied_nodes":
+    if violation.kind in ("emptied_nodes", "goal") and any(move.drains == violation.object for move in plan.moves):
         return tuple(i for i, move in enumerate(plan.moves) if move.drains == violation.object)
     return tuple(range(len(plan.moves)))
 
@@ -168,7 +168,7 @@ def _spec(name: str, kind: str = "pod") -> Read:
         value = getattr(specs[int(getattr(snapshot, f"{kind}_spec")[row])], name)
         if value is None or value == ():
             return None
-        if name in ("labels", "node_selector", "mig"):
+        if name in ("labels", "node_selector", "mig", "resources"):
             return _pairs(value)
         return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
@@ -229,6 +229,7 @@ POD_FIELDS |= {
     name: _spec(name)
     for name in (
         "mig",
+        "resources",
         "labels",
         "node_selector",
         "only_node",
@@ -255,5 +256,6 @@ NODE_FIELDS: dict[str, Read] = {
     "domain": _domains,
     "labels": _spec("labels", "node"),
     "taints": _spec("taints", "node"),
+    "resources": _spec("resources", "node"),
     "devices": _devices,
 }

@@ -16,6 +16,7 @@ from scheduler.cluster.room import Block, blocking_reason
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan.outcome import counts, emptied, moved
 from scheduler.plan.plan import ROLLBACK, Bound, Kept, Plan
+from scheduler.plan.promise import gained, recounted, served
 from scheduler.plan.resolve import resolve
 from scheduler.plan.standing import Standing, standing
 from scheduler.plan.waves import assign
@@ -72,13 +73,15 @@ def statement(snapshot: Snapshot) -> Statement:
 
 
 def marginal(plan: Plan) -> list[tuple[int, int]]:
-    """(moves kept, net emptied) for the first 0, 1, 2 ... chains; the last point is the whole plan."""
+    """(moves kept, net emptied or reached of the goal) for the first 0, 1, 2 ... chains; the last is the whole plan."""
     moves = Counter(move.chain for move in plan.moves)
-    points = [(0, 0)]
-    for net, chain in enumerate(sorted(moves), start=1):
-        points.append((points[-1][0] + moves[chain], net))
+    order = sorted(moves)
+    reached = [gained(plan, order[:kept]) for kept in range(len(order) + 1)]
+    points = [(0, reached[0])]
+    for chain, found in zip(order, reached[1:], strict=True):
+        points.append((points[-1][0] + moves[chain], found))
     if plan.moves:
-        points[-1] = (len(plan.moves), plan.net_emptied)
+        points[-1] = (len(plan.moves), plan.gain)
     return points
 
 
@@ -102,11 +105,13 @@ def keep(plan: Plan, snapshot: Snapshot, chains: Collection[int]) -> Plan:
     order = sorted(range(len(plan.moves)), key=lambda i: _place(plan, i))
     rest = tuple(plan.moves[i] for i in order if plan.moves[i].chain in chosen)
     result = settled(msgspec.structs.replace(plan, moves=rest), snapshot)
+    if plan.aim is not None:
+        result = msgspec.structs.replace(result, goal=recounted(plan.aim, result, snapshot, chosen))
     return msgspec.structs.replace(
         result,
-        kept=_kept(plan, result.emptied_nodes),
+        kept=_kept(plan, result),
         notes=(*plan.notes, f"cut: {len(result.moves)} of {len(plan.moves)} moves kept"),
-        bound=_bound(plan, result.net_emptied),
+        bound=_bound(plan, result.gain),
     )
 
 
@@ -135,10 +140,10 @@ def settled(plan: Plan, snapshot: Snapshot) -> Plan:
     )
 
 
-def _kept(plan: Plan, names: Collection[str]) -> tuple[Kept, ...]:
+def _kept(plan: Plan, shorter: Plan) -> tuple[Kept, ...]:
     if plan.kind == ROLLBACK:
         return plan.kept
-    dropped = [name for name in plan.emptied_nodes if name not in set(names)]
+    dropped = [name for name in served(plan) if name not in set(served(shorter))]
     more = [Kept(node=name, reason=CUT, blockers=(), targets={}) for name in dropped]
     return tuple(sorted([*plan.kept, *more], key=lambda kept: kept.node))
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tests.builders.goals import goal_faults
 from tests.builders.layout import cpu_of, memory_of, mig_of, overfull
 
 Row = dict[str, Any]
@@ -21,8 +22,8 @@ class Judge:
         self.domains: dict[str, Row] = {d["name"]: d for d in _of(document, "domains", cluster)}
         self.gangs = {(g.get("namespace", "default"), g["name"]): g for g in _of(document, "gangs", cluster)}
         self.budgets = _of(document, "pdbs", cluster)
-        rows = _of(document, "pods", cluster)
-        self.pods: dict[str, Row] = {key(p): p for p in rows if _live(p) and p["node"] in self.nodes}
+        self.rows = _of(document, "pods", cluster)
+        self.pods: dict[str, Row] = {key(p): p for p in self.rows if _live(p) and p["node"] in self.nodes}
         self.place = {name: pod["node"] for name, pod in self.pods.items()}
 
     # ---- what the words mean -------------------------------------------------------------------------------------
@@ -99,6 +100,8 @@ class Judge:
             yield "memory exceeded"
         if overfull(node, there):
             yield "GPUs exceeded"
+        if _short_of(node, there):
+            yield "resources"
         if any(count > mig_of(node).get(profile, 0) for profile, count in _mig_used(there).items()):
             yield "MIG slices exceeded"
         if len(there) > node.get("max_pods", len(there)):
@@ -120,7 +123,7 @@ class Judge:
         moves: list[Row] = answer["moves"]
         place = dict(self.place)
         found = self.steps(moves, place)
-        return found or list(self._outcome(moves, place, set(answer["emptied_nodes"])))
+        return found or list(self._outcome(moves, place, set(answer["emptied_nodes"]), answer.get("goal")))
 
     def steps(self, moves: list[Row], place: dict[str, str]) -> list[str]:
         """What is wrong on the way, whatever the moves are good for; ``place`` becomes where the pods end."""
@@ -181,10 +184,15 @@ class Judge:
                 if len(homes) != 1 or None in homes:
                     yield f"{move['pod']}: gang leaves its {level}"
 
-    def _outcome(self, moves: list[Row], place: dict[str, str], emptied: set[str]) -> Iterator[str]:
+    def _outcome(
+        self, moves: list[Row], place: dict[str, str], emptied: set[str], goal: Row | None = None
+    ) -> Iterator[str]:
         before, after = self.empty(self.place), self.empty(place)
         if emptied != after - before:
             yield f"emptied_nodes says {sorted(emptied)}, the moves empty {sorted(after - before)}"
+        if goal is not None:
+            yield from goal_faults(self, goal, moves, place)
+            return
         if moves and len(after) <= len(before):
             yield "moves without a gain"
         receiving = {m["to"]: m["wave"] for m in moves}
@@ -251,6 +259,14 @@ def _tolerated(taint: Row, tolerations: list[Row]) -> bool:
         if key_ok and value_ok and t.get("effect") in (None, "", effect):
             return True
     return False
+
+
+def _short_of(node: Row, pods: list[Row]) -> bool:
+    """Whether pods ask for more of some counted resource than the node has."""
+    asked: Counter[str] = Counter()
+    for pod in pods:
+        asked.update(pod.get("resources", {}))
+    return any(amount > node.get("resources", {}).get(name, 0) for name, amount in asked.items())
 
 
 def _mig_used(pods: list[Row]) -> Counter[str]:

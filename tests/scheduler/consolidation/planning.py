@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from scheduler.consolidation.planner import Params, unproven
+from scheduler.consolidation.planner import Params, consolidate, unproven
+from scheduler.plan.goal import NODES
 from scheduler.plan.plan import Kept, Plan
 from scheduler.plan.verify import verify
 from tests.builders.answers import answer
@@ -12,7 +13,9 @@ from tests.builders.worlds import World
 
 def plan_of(world: World, seed: int = 0, **params: Any) -> Plan:
     snapshot = world.snapshot()
-    plan = unproven(snapshot, Params(**params), seed, None, None)
+    asked = Params(**params)
+    whole_nodes = asked.goal.kind == NODES
+    plan = unproven(snapshot, asked, seed, None, None) if whole_nodes else consolidate(snapshot, asked, seed=seed)
     assert verify(plan, snapshot).violations == ()
     assert Judge(world.document()).faults(answer(plan)) == []
     return plan
