@@ -1,5 +1,6 @@
 """Asking for a consolidation plan."""
 
+from dataclasses import asdict
 from typing import Any
 
 from console.consolidation import selectors
@@ -7,6 +8,8 @@ from console.consolidation.choices import RANGES, SEEDS, Range
 from console.plans import services as plans
 from console.plans.models import Plan
 from console.plans.selectors import plan_detail
+from scheduler.plan.ask import Ask, ParamError, ask_of, asked_words, check
+from scheduler.plan.goal import NODES
 
 KIND = "consolidation"
 
@@ -14,8 +17,8 @@ KIND = "consolidation"
 class RequestError(ValueError):
     """One field of a request is wrong; HTTP 400."""
 
-    def __init__(self, field: str, reason: str) -> None:
-        self.field, self.reason = field, reason
+    def __init__(self, field: str, reason: str, *, of_goal: bool = False) -> None:
+        self.field, self.reason, self.of_goal = field, reason, of_goal
         super().__init__(f"{field}: {reason}")
 
 
@@ -27,9 +30,10 @@ def request(
     models: list[str],
     params: dict[str, int | None],
     seed: int,
+    goal: dict[str, Any] | None = None,
     request_key: str | None = None,
 ) -> Plan:
-    """Ask for a plan that empties nodes of ``models`` (none: all) in one cluster.
+    """Ask for a plan in one cluster: for ``goal`` (kind and its fields), else one that empties nodes of ``models``.
 
     Raises ``RequestError`` or ``Denied``.
     """
@@ -39,15 +43,17 @@ def request(
     unknown = sorted(set(models) - set(scope.models))
     if unknown:
         raise RequestError("models", f"{cluster} has no {', '.join(unknown)}, only {', '.join(scope.models)}")
+    ask = _ask(scope, goal)
+    given = _checked(params)
     return plans.open_plan(
         user,
         kind=KIND,
         source_id=source_id,
         cluster=cluster,
         models=sorted(set(models)),
-        params=_checked(params),
+        params=given if ask.kind == NODES else {**given, "goal": _plain(ask)},
         seed=_within("seed", seed, SEEDS) or 0,
-        title=_title(sorted(set(models)), cluster),
+        title=_title(ask, sorted(set(models)), cluster),
         request_key=request_key,
     )
 
@@ -55,6 +61,11 @@ def request(
 def request_again(user: Any, plan_id: int) -> Plan:
     """The same question on the newest data."""
     old = plan_detail(user, plan_id)
+    if old.kind != KIND:
+        step = f"See plan {old.undoes_id}." if old.undoes_id else ""
+        raise plans.Conflict(
+            f"Plan {plan_id} asked no planner: it is a {old.get_kind_display().lower()}.", next_step=step
+        )
     return plans.open_plan(
         user,
         kind=KIND,
@@ -67,6 +78,29 @@ def request_again(user: Any, plan_id: int) -> Plan:
         parent_id=plan_id,
         origin=f"asked again after plan {plan_id}",
     )
+
+
+def _ask(scope: selectors.Scope, goal: dict[str, Any] | None) -> Ask:
+    """What is asked, held against the cluster as it was last read."""
+    given = {name: value for name, value in (goal or {}).items() if value is not None}
+    try:
+        ask = ask_of(given)
+        if ask.kind != NODES:
+            check(selectors.snapshot_of(scope), ask)
+    except ParamError as wrong:
+        raise RequestError(wrong.field, _words(wrong), of_goal=True) from wrong
+    return ask
+
+
+def _words(wrong: ParamError) -> str:
+    return f"{wrong.value}: {wrong.reason}" if isinstance(wrong.value, str) and wrong.value else wrong.reason
+
+
+def _plain(ask: Ask) -> dict[str, Any]:
+    """As it is stored: what differs from what is usual."""
+    usual = asdict(Ask())
+    return {"kind": ask.kind, **{name: value for name, value in asdict(ask).items() if value != usual[name]},
+            **({"nodes": list(ask.nodes)} if ask.nodes else {})}  # fmt: skip
 
 
 def _checked(params: dict[str, int | None]) -> dict[str, int | None]:
@@ -82,6 +116,8 @@ def _within(name: str, value: int | None, allowed: Range) -> int | None:
     return value
 
 
-def _title(models: list[str], cluster: str) -> str:
+def _title(ask: Ask, models: list[str], cluster: str) -> str:
+    if ask.kind != NODES:
+        return f"{asked_words(ask)} in {cluster}"[:200]
     what = "all" if not models else ", ".join(models) if len(models) <= 3 else f"{len(models)} models of"
     return f"empty {what} nodes in {cluster}"[:200]

@@ -218,9 +218,9 @@ class Resume(_Action):
 
 
 class Abort(_Action):
-    permission, shape = "plans.run_plan", shapes.AbortSerializer
+    permission, shape = "plans.run_plan", shapes.NeedsReasonSerializer
 
-    @extend_schema(request=shapes.AbortSerializer, responses=shapes.PlanSerializer)
+    @extend_schema(request=shapes.NeedsReasonSerializer, responses=shapes.PlanSerializer)
     def post(self, request: Request, plan_id: int) -> Response:
         """End a run for good."""
         return self.answer(request, plan_id)
@@ -251,6 +251,18 @@ class LeaveOut(_Action):
 
     def perform(self, request: Request, plan_id: int, said: dict[str, Any]) -> Any:
         return services.leave_out_changed(request.user, plan_id, said["reason"], _digest(request, said))
+
+
+class RollBack(_Action):
+    permission, shape = "plans.request_plan", shapes.NeedsReasonSerializer
+
+    @extend_schema(request=shapes.NeedsReasonSerializer, responses={201: shapes.PlanSerializer})
+    def post(self, request: Request, plan_id: int) -> Response:
+        """A new plan that takes back what an ended run has done; it needs an approval like any other."""
+        return self.answer(request, plan_id, code=status.HTTP_201_CREATED)
+
+    def perform(self, request: Request, plan_id: int, said: dict[str, Any]) -> Any:
+        return services.roll_back(request.user, plan_id, said["reason"])
 
 
 class Cut(_Action):

@@ -22,12 +22,14 @@ from console.plans.choices import State, StepState
 from console.plans.keeping import kept_alive
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan, Step
-from console.plans.services import checking, stepping
+from console.plans.services import aims, checking, stepping
 from console.plans.services.transition import Conflict
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.occupancy import EMPTY, occupancy
 from scheduler.cluster.records import FINISHED_PHASES, NodeRecord, PodRecord
 from scheduler.plan.operations import Migrate
+from scheduler.plan.plan import ROLLBACK
+from scheduler.plan.resolve import resolve
 
 log = structlog.get_logger(__name__)
 POLL_S = 0.5
@@ -179,18 +181,31 @@ def _halt(plan: Plan | None, worker: str, reason: str, changes: list[dict[str, A
 
 def _finish(held: Run, plan: Plan) -> bool:
     try:
-        emptied = _emptied(plan, _observe(plan))
+        reached = _reached(plan, _observe(plan))
     except ConnectorError as error:
         log.warning("plan.end_not_observed", plan=plan.pk, error=str(error))
-        emptied = None
-    stepping.finish(plan, held.worker, emptied)
+        reached = None
+    stepping.finish(plan, held.worker, reached)
     return False
 
 
-def _emptied(plan: Plan, now: checking.Newest) -> int:
-    """How many of the nodes that the plan meant to empty are empty now."""
+def _reached(plan: Plan, now: checking.Newest) -> int:
+    """How many of the nodes that the plan meant to empty are empty now; of a rollback, how many pods are back.
+
+    Of a plan with another goal, how much of that holds.
+    """
+    whole = checking.signed(plan)
+    if whole.kind == ROLLBACK:
+        rows = resolve(whole, now.snapshot)
+        live, node = rows.snapshot.pod_live, rows.snapshot.pod_node
+        return sum(
+            pod >= 0 and bool(live[pod]) and int(node[pod]) == there
+            for pod, there in zip(rows.pod, rows.target, strict=True)
+        )
+    if whole.aim is not None:
+        return aims.reached_now(whole.aim, now.snapshot)
     state = occupancy(now.snapshot).state
-    wanted = set(checking.signed(plan).emptied_nodes)
+    wanted = set(whole.emptied_nodes)
     return sum(name in wanted and bool(state[row] == EMPTY) for row, name in enumerate(now.snapshot.node_name))
 
 

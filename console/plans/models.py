@@ -36,6 +36,7 @@ class Plan(models.Model):
     proposer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="plans_proposed")
     parent = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="children")
     origin = models.CharField(max_length=200, blank=True, default="")  # how it came from its parent
+    undoes = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="rollbacks")
     because = models.TextField(blank=True, default="")  # why it was asked for, in the words of who asked
     request_key = models.CharField(max_length=100, null=True)  # Idempotency-Key of the request
 

@@ -11,6 +11,7 @@ from console.plans import charts, selectors, tables
 from console.plans.choices import State, StepState
 from console.plans.filters import MoveFilter, PlanFilter
 from console.plans.lifecycle import COMPUTING
+from console.plans.selectors.goals import goal_tiles, goal_unit
 from console.ui.figures import number, plural, signed, whole_gpus
 from console.ui.filters import Choice, Filter, one_of
 from console.ui.orders import order_of, order_words
@@ -54,6 +55,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "box": box,
         "failing": sum(not check.holds for check in box.checks),
         "lock": selectors.lock_of(request.user, plan_id),
+        "rollbacks": list(selectors.rollbacks(request.user, plan)),
         "seconds_left": _seconds_left(plan),
         "reasons": selectors.kept_by_reason(request.user, plan),
         "impact": plan.impact[:8],
@@ -63,6 +65,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "hidden_changes": max(0, len(plan.changes) - 12),
         "fits": fits_rows(plan.headline),
         "curve": charts.curve(plan.curve, plan.headline),
+        "curve_of": goal_unit(plan.headline),
         "can_request": request.user.has_perm("plans.request_plan"),
         "can_cut": request.user.has_perm("plans.request_plan") and plan.state in UNCHANGED,
         "box_version": _version(plan, box, waves),
@@ -130,6 +133,8 @@ def tile_words(plan: Any, doubled: int | None) -> dict[str, Any]:
     proven = "proven" if h["proven"] else "not proven"
     restarts = h["restarts"]
     return {
+        "back_note": f"of {plural(h['moves'] + h.get('stays', 0), 'move')} that were done",
+        **goal_tiles(h),
         "slack_note": f"{signed(-less)}, of {plural(h['nodes'], 'node')}",
         "emptied_note": f"{plural(h['emptied_gpus'], 'GPU')} in {plural(h['emptied'], 'emptied node')}",
         "gap_words": number(100 * h["gap"], 1),

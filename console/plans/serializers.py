@@ -19,11 +19,16 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
     approver = serializers.CharField(source="approver.username", read_only=True, default=None, allow_null=True)
     parent = serializers.IntegerField(source="parent_id", read_only=True, allow_null=True)  # type: ignore[assignment]
 
+    undoes = serializers.IntegerField(
+        source="undoes_id", read_only=True, allow_null=True, help_text="the plan whose moves this one takes back"
+    )
+
     class Meta:
         model = Plan
         fields: ClassVar = [
             "id", "kind", "state", "reason", "title", "source", "acts", "cluster", "models_in_scope", "params", "seed",
-            "proposer", "approver", "parent", "origin", "digest", "base_revision", "base_digest", "headline", "notes",
+            "proposer", "approver", "parent", "origin", "undoes", "because", "digest", "base_revision", "base_digest",
+            "headline", "notes",
             "changes", "checked_revision", "checked_at", "progress", "requested_at", "proposed_at", "expires_at",
             "approved_at", "started_at", "ended_at",
         ]  # fmt: skip
@@ -31,10 +36,12 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
 
 
 class PlanDetailSerializer(PlanSerializer):
-    """A plan with its impact per tenant and its marginal curve."""
+    """A plan with its impact per tenant, its marginal curve, and the plans that take it back."""
+
+    rollbacks = serializers.PrimaryKeyRelatedField(many=True, read_only=True)  # type: ignore[var-annotated]
 
     class Meta(PlanSerializer.Meta):
-        fields: ClassVar = [*PlanSerializer.Meta.fields, "impact", "curve"]
+        fields: ClassVar = [*PlanSerializer.Meta.fields, "impact", "curve", "rollbacks"]
         read_only_fields = fields
 
 
@@ -71,7 +78,7 @@ class ReasonSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=2000, default="")
 
 
-class AbortSerializer(serializers.Serializer[Any]):
+class NeedsReasonSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(min_length=1, max_length=2000)
 
 

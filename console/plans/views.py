@@ -111,6 +111,8 @@ def _perform(user: Any, plan_id: int, action: str, said: dict[str, Any]) -> Any:
             return services.leave_out_changed(user, plan_id, reason, digest)
         case "abort":
             return services.abort_plan(user, plan_id, reason)
+        case "roll-back":
+            return services.roll_back(user, plan_id, reason)
         case _:
             return services.drop_stale_moves(user, plan_id)
 

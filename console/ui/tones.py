@@ -67,6 +67,7 @@ REASONS: dict[str, Reason] = {
     "gpu_share": Reason("square-half", "No device with enough left"),
     "gpu_memory": Reason("cpu-2", "Device memory too small"),
     "mig": Reason("layout-grid", "No free MIG slice"),
+    "resource": Reason("database", "Too little of a counted resource, such as disk"),
     "cpu": Reason("cpu", "Target short of CPU"),
     "memory": Reason("cpu-2", "Target short of memory"),
     "model": Reason("cpu", "Other GPU model"),
@@ -88,6 +89,11 @@ REASONS: dict[str, Reason] = {
     "emptied": Reason("circle-minus", "Emptied by this plan"),
     "cut": Reason("scissors", "Left out by a cut"),
     "empty": Reason("circle-minus", "Empty, and stays so"),
+    "gone": Reason("circle-x", "Pod has ended"),
+    "moved_on": Reason("arrow-bar-to-right", "Pod stands elsewhere by now"),
+    "back": Reason("circle-check", "Stands where it stood already"),
+    "node_gone": Reason("server-off", "Node is no longer there"),
+    "refilled": Reason("stack-2", "Node was refilled since"),
 }
 
 

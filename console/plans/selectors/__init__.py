@@ -29,6 +29,7 @@ from console.plans.selectors.lists import (
     waves,
 )
 from console.plans.selectors.rest import broken_steps, left_out
+from console.plans.selectors.returning import rollback_checks, rollbacks
 from console.plans.selectors.stages import Box, Stage, box, stages
 
 __all__ = [
@@ -63,6 +64,8 @@ __all__ = [
     "plans_running",
     "plans_to_decide",
     "resume_checks",
+    "rollback_checks",
+    "rollbacks",
     "stages",
     "start_checks",
     "waves",

@@ -48,7 +48,7 @@ def find_plans(viewer: Any, words: str) -> QuerySet[Plan]:
 def plan_detail(viewer: Any, plan_id: int) -> Plan:
     """Raises ``Http404``; the right is asked for first, so that a no tells nothing of what exists."""
     require(viewer, "plans.view_plan")
-    rows = Plan.objects.select_related("source", "proposer", "approver", "parent", "decision__user")
+    rows = Plan.objects.select_related("source", "proposer", "approver", "parent", "undoes", "decision__user")
     return get_object_or_404(rows.defer("document"), pk=plan_id)
 
 

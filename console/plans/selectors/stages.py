@@ -19,6 +19,7 @@ from console.plans.selectors.checks import (
 )
 from console.plans.selectors.lists import WaveRow
 from console.plans.selectors.rest import left_out
+from console.plans.selectors.returning import rollback_checks
 from console.ui.figures import clock, duration, plural
 from console.ui.tones import look_of
 
@@ -230,7 +231,11 @@ def _ended(user: Any, plan: Plan) -> Box:
     )
     actions = set()
     if user.has_perm("plans.request_plan"):
-        actions = {"again", "drop"} if state == State.STALE else {"again"}
+        # A rollback is asked for anew on the page of the plan that it takes back.
+        actions = {"again"} if plan.undoes_id is None else set()
+        actions |= {"drop"} if state == State.STALE else set()
+    if user.has_perm("plans.request_plan") and plan.started_at and all(c.holds for c in rollback_checks(plan)):
+        actions.add("roll-back")
     checks = approval_checks(user, plan) if state == State.STALE else []
     why = (
         [f"The plan {'is stale' if state == State.STALE else f'was {state.label.lower()}'}: {plan.reason}"]
@@ -238,6 +243,9 @@ def _ended(user: Any, plan: Plan) -> Box:
         else []
     )
     next_steps = [STALE_NEXT_STEP] if "drop" in actions else []
+    if "roll-back" in actions:
+        next_steps.append("Taking it back is a plan of its own: you see what goes back and what cannot, another person "
+                          "approves it, and it runs under the same checks.")  # fmt: skip
     return Box(title, checks, frozenset(actions), why, next_steps)
 
 

@@ -14,6 +14,7 @@ from console.plans.services.proposals import (
     report_progress,
     stop_planning,
 )
+from console.plans.services.rolling_back import roll_back
 from console.plans.services.running import abort_plan, pause_plan, resume_plan, start_plan
 from console.plans.services.sweeping import sweep
 from console.plans.services.transition import Conflict, DigestMissingError
@@ -39,6 +40,7 @@ __all__ = [
     "reject_plan",
     "report_progress",
     "resume_plan",
+    "roll_back",
     "set_freeze",
     "start_plan",
     "stop_planning",

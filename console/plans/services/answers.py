@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from console.plans.models import KeptNode, Plan, PlanMap, Step
-from console.plans.services import staying
+from console.plans.services import aims, staying
 from console.plans.services.staying import gpu_milli_of, tenant_of
 from console.ui.tones import reason_of
 from scheduler.cluster.occupancy import occupancy
@@ -30,13 +30,15 @@ def facts(answer: core.Plan, snapshot: Snapshot) -> dict[str, Any]:
         "headline": headline(answer, snapshot, rows),
         "notes": list(answer.notes),
         "impact": impact(answer, snapshot, rows),
-        "curve": [[kept, net] for kept, net in marginal(answer)],
+        "curve": [] if answer.kind == core.ROLLBACK else [[kept, net] for kept, net in marginal(answer)],
         "changes": [],
     }
 
 
 def why_nothing(answer: core.Plan) -> str:
     """In words: that it was stopped too early to know, or else the reason of the most nodes that stay."""
+    if answer.aim is not None:
+        return aims.why_not(answer)
     cut = next((note for note in answer.notes if note.startswith(CUT)), None)
     if cut is not None:
         return f"Stopped before a move was found: {cut.removeprefix(CUT)}. Whether one is worth making is not known."
@@ -85,6 +87,8 @@ def headline(answer: core.Plan, snapshot: Snapshot, rows: list[int]) -> dict[str
         "nodes": len(snapshot.node_name),
         "touched": len(touched),
         "kept": len(answer.kept),
+        "stays": sum(len(kept.blockers) for kept in answer.kept) if answer.kind == core.ROLLBACK else 0,
+        "goal": aims.goal_row(answer),
         "short": staying.short(answer, snapshot),
         "unlock": staying.largest_unlock(answer, snapshot),
         "models": _models(snapshot, touched),

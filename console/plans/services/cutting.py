@@ -1,26 +1,20 @@
 """A shorter plan from a longer one: a new plan with its own digest, checked anew; the old one stays readable."""
 
-import uuid
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from django.db import transaction
-from django.utils import timezone
 
-from console.audit import services as audit
-from console.plans import lifecycle
-from console.plans.choices import State
 from console.plans.models import Plan
 from console.plans.selectors import STALE_NEXT_STEP
-from console.plans.services import checking, proposals
-from console.plans.services.transition import Conflict, announce, read
+from console.plans.services import checking
+from console.plans.services.deriving import Descent, derive
+from console.plans.services.transition import Conflict, read
 from console.tenancy.services import require
 from console.ui.figures import plural
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan import plan as core
 from scheduler.plan.statement import cut, keep, marginal
-from scheduler.plan.verify import verify
 
 Shorten = Callable[[core.Plan, Snapshot], core.Plan]
 
@@ -91,38 +85,8 @@ def _derive(user: Any, parent: Plan, origin: str, shorten: Shorten) -> Plan:
     """The shortened plan on the newest snapshot, proposed; its proposer is who cut it."""
     now = checking.newest_of(parent)
     old = msgspec.structs.replace(checking.signed(parent), snapshot_digest=now.snapshot.digest)
-    answer = shorten(old, now.snapshot)
-    verdict = verify(answer, now.snapshot)
-    if not verdict.ok:
-        first = verdict.violations[0]
-        raise Conflict(
-            f"The shorter plan does not stand: {first.detail or first.kind}.", next_step="Compute a new plan."
-        )
-    worker = uuid.uuid4().hex
-    with transaction.atomic():
-        plan = Plan.objects.create(
-            kind=parent.kind,
-            title=parent.title,
-            source_id=parent.source_id,
-            cluster=parent.cluster,
-            models_in_scope=parent.models_in_scope,
-            params=parent.params,
-            seed=parent.seed,
-            proposer=user,
-            parent=parent,
-            origin=origin,
-            worker=worker,
-            heartbeat_at=timezone.now(),
-        )
-        audit.record(
-            actor=user, action="plan.requested", target_kind="plan", target_id=plan.pk, detail={"origin": origin}
-        )
-        lifecycle.move(Plan.objects.filter(pk=plan.pk), State.PLANNING, planning_at=timezone.now())
-        announce(read(plan.pk), "plan.requested")
-        made = proposals.propose(plan.pk, worker, answer, now.snapshot, revision=now.revision, digest=now.digest)
-        if made.state != State.PROPOSED:
-            raise Conflict(f"The shorter plan does not stand: {made.reason}", next_step="Compute a new plan.")
-    return made
+    descent = Descent(user=user, parent=parent, origin=origin, undoes=parent.undoes)
+    return derive(descent, shorten(old, now.snapshot), now)
 
 
 def _with_answer(plan_id: int) -> Plan:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from console.audit import services as audit
 from console.plans import selectors
-from console.plans.choices import State, StepState
+from console.plans.choices import Kind, State, StepState
 from console.plans.models import Plan, Step
 from console.plans.services import checking
 from console.plans.services.staleness import refuse_unless_holds
@@ -22,6 +22,7 @@ from console.ui.figures import plural
 STOPPED = (State.PAUSED, State.HALTED)
 WHY = "left out: what its chain rests on has changed"
 LOST = "a move of its chain failed, so the node would not become empty"
+NEEDS = "a move that it waits for failed"  # of a rollback, whose moves are worth something each
 _CHANGES_KEPT = 20  # of the list in the audit log
 
 
@@ -47,7 +48,7 @@ def leave_out_changed(user: Any, plan_id: int, reason: str, digest: str = "") ->
         rows = Plan.objects.filter(pk=plan_id, state__in=STOPPED, digest=plan.digest)
         if rows.update(changes=[], reason=words, checked_revision=now.revision, checked_at=timezone.now()) != 1:
             raise Conflict(why_not(plan_id, State.EXECUTING))
-        drop(plan, selectors.broken_steps(plan), LOST)
+        drop_lost(plan, selectors.broken_steps(plan))
         drop(plan, out, WHY)
         audit.record(
             actor=user,
@@ -96,6 +97,11 @@ def drop(plan: Plan, steps: list[int], why: str) -> None:
         Step.objects.filter(plan=plan, index__in=some, state=StepState.WAITING).update(
             state=StepState.DROPPED, detail=why
         )
+
+
+def drop_lost(plan: Plan, steps: list[int]) -> None:
+    """Steps that failed moves have made pointless or impossible."""
+    drop(plan, steps, NEEDS if plan.kind == Kind.ROLLBACK else LOST)
 
 
 def look_again(plan: Plan) -> None:

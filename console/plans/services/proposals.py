@@ -111,14 +111,16 @@ def propose(
     revision: int,
     digest: str,
     fits: list[dict[str, Any]] | None = None,
+    undone: core.Plan | None = None,
 ) -> Plan:
     """Judge, store and announce the planner's answer.  ``digest`` is that of the whole snapshot the plan rests on.
 
     ``fits`` says which jobs find room now and then; only planners can tell, a shortened plan does not.
+    ``undone`` is what a rollback takes back: the judge holds its moves against it.
 
     Raises ``Conflict`` if the plan was cancelled meanwhile or another worker took it over: then nothing is stored.
     """
-    verdict = verify(answer, snapshot)
+    verdict = verify(answer, snapshot, undone)
     if not verdict.ok:
         first = verdict.violations[0]
         return fail_plan(plan_id, f"The judge refuses the planner's answer: {first.detail or first.kind}.", worker)

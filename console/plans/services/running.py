@@ -79,7 +79,7 @@ def resume_plan(user: Any, plan_id: int, reason: str = "") -> Plan:
             resumed_at=now,
             changes=[],
         )
-        dropping.drop(plan, broken, dropping.LOST)
+        dropping.drop_lost(plan, broken)
         locks.take(plan, user)
         enqueue("plans.execute", plan_id=plan_id)
     return plan

@@ -10,13 +10,15 @@ from django.utils import timezone
 from console.audit import services as audit
 from console.live.services import publish
 from console.plans import lifecycle
-from console.plans.choices import State, StepState
+from console.plans.choices import Kind, State, StepState
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan, Step
 from console.plans.services import locks
 from console.plans.services.transition import change, read
+from console.ui.figures import plural
 
 LEASE = timedelta(seconds=30)
+_GOAL = {Kind.CONSOLIDATION: "emptied", Kind.ROLLBACK: "back"}  # what a run of the kind counts at its end
 
 
 def take_run(plan_id: int, worker: str) -> Plan | None:
@@ -108,23 +110,26 @@ def pause_for_freeze(plan: Plan, reason: str) -> Plan:
     return change(plan.pk, State.PAUSED, actor="executor", reason=reason)
 
 
-def finish(plan: Plan, worker: str, emptied: int | None) -> Plan:
-    """All steps have ended.  ``emptied`` counts the planned nodes that are empty now, None where no reading was had."""
+def finish(plan: Plan, worker: str, reached: int | None) -> Plan:
+    """All steps have ended.  ``reached`` counts what was promised and is so: empty nodes, or pods that are back.
+
+    None where no reading was had.
+    """
     ended = Step.objects.filter(plan=plan)
     counts = {
         state: ended.filter(state=state).count() for state in (StepState.SUCCEEDED, StepState.FAILED, StepState.DROPPED)
     }
     whole = counts[StepState.FAILED] + counts[StepState.DROPPED] == 0
     # A run that lost moves and empties nothing has won nothing: to call it done would hide that.
-    won = counts[StepState.SUCCEEDED] > 0 and (whole or emptied != 0)
+    won = counts[StepState.SUCCEEDED] > 0 and (whole or reached != 0)
     with transaction.atomic():
         finished = change(
             plan.pk,
             State.SUCCEEDED if won else State.FAILED,
             actor="executor",
-            reason=_summary(plan, counts, emptied),
+            reason=_summary(plan, counts, reached),
             narrow={"worker": worker},
-            detail={"emptied": emptied, **{state.value: count for state, count in counts.items()}},
+            detail={_GOAL[Kind(plan.kind)]: reached, **{state.value: count for state, count in counts.items()}},
             worker="",
             ended_at=timezone.now(),
         )
@@ -134,15 +139,22 @@ def finish(plan: Plan, worker: str, emptied: int | None) -> Plan:
     return finished
 
 
-def _summary(plan: Plan, counts: dict[StepState, int], emptied: int | None) -> str:
+def _summary(plan: Plan, counts: dict[StepState, int], reached: int | None) -> str:
     moves = f"{counts[StepState.SUCCEEDED]:,} of {plan.headline['moves']:,} moves done"
     if counts[StepState.FAILED]:
         moves += f", {counts[StepState.FAILED]:,} failed, {counts[StepState.DROPPED]:,} not run"
     elif counts[StepState.DROPPED]:
         moves += f", {counts[StepState.DROPPED]:,} not run"
-    nodes = (
-        "no reading of the emptied nodes"
-        if emptied is None
-        else f"{emptied:,} of {plan.headline['emptied']:,} nodes empty"
-    )
-    return f"{moves}; {nodes}"
+    return f"{moves}; {_reached_words(plan, reached)}"
+
+
+def _reached_words(plan: Plan, reached: int | None) -> str:
+    back = plan.kind == Kind.ROLLBACK
+    if reached is None:
+        return f"no reading of the {'pods that went back' if back else 'emptied nodes'}"
+    goal = plan.headline.get("goal")
+    if goal:
+        return f"{reached:,} of {goal['wanted']:,} {goal['unit']} as asked"
+    if back:
+        return f"{reached:,} of {plural(plan.headline['moves'], 'pod')} stand where they stood"
+    return f"{reached:,} of {plan.headline['emptied']:,} nodes empty"

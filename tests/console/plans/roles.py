@@ -10,7 +10,7 @@ from console.plans import services
 from console.plans.models import Plan
 from tests.builders.people import operator
 from tests.builders.worlds import world
-from tests.console.plans.scene import approved, arrives, move, requested, scene, started, three_nodes
+from tests.console.plans.scene import approved, arrives, move, ran, requested, scene, started, three_nodes
 from tests.console.role_matrix import APPROVERS, FLEET, OPERATORS, SIGNED_IN, Route
 
 MOVES = (move("a", "n1", "n3", 0), move("b", "n2", "n3", 1))
@@ -35,6 +35,10 @@ def stale() -> Plan:
 
 def paused() -> Plan:
     return services.pause_plan(operator("asker"), started(proposed()).pk, "lunch")
+
+
+def ended() -> Plan:
+    return ran(started(proposed()))
 
 
 def half_changed() -> Plan:
@@ -73,6 +77,7 @@ _ACTIONS = (
     Route("plans:act", OPERATORS, "post", 302, of(paused, action="abort"), REASON),
     Route("plans:act", OPERATORS, "post", 302, of(stale, action="drop")),
     Route("plans:act", OPERATORS, "post", 302, of(half_changed, action="leave-out"), REASON),
+    Route("plans:act", OPERATORS, "post", 302, of(ended, action="roll-back"), REASON),
     Route("plans:cut", OPERATORS, "post", 302, of(proposed), {"moves": 1}),
 )
 _API = (
@@ -91,6 +96,7 @@ _API = (
     Route("api:plan-abort", OPERATORS, "post", 200, of(paused), REASON),
     Route("api:plan-drop", OPERATORS, "post", 201, of(stale)),
     Route("api:plan-leave-out", OPERATORS, "post", 200, of(half_changed), REASON),
+    Route("api:plan-roll-back", OPERATORS, "post", 201, of(ended), REASON),
     Route("api:plan-cut", OPERATORS, "post", 201, of(proposed), {"moves": 1}),
     Route("api:freezes", FLEET),
     Route(
