@@ -35,6 +35,7 @@ AMOUNTS = frozenset({"cpu_milli", "memory_mib", "gpu_memory_mib"})
 FIELD_WORDS = {
     "cpu_milli": "CPU", "memory_mib": "memory", "gpu_memory_mib": "GPU memory", "gpu_milli": "share of a GPU (milli)",
     "gpus": "GPUs", "allocatable_gpus": "allocatable GPUs", "gpu_model": "GPU model", "cpu": "CPU", "mig": "MIG slices",
+    "resource": "counted resources", "resources": "counted resources",
     "uid": "identity", "emptied_nodes": "ends empty",
 }  # fmt: skip
 _INDENT, _MIDDLE, _HEIGHT = 13, 14, 27

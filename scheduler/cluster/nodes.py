@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.cluster.records import DeviceRecord, NodeRecord
-from scheduler.cluster.rows import MAX_COUNT, MAX_DEVICES, Rows, frozen
+from scheduler.cluster.rows import MAX_COUNT, MAX_DEVICES, MAX_QUANTITY, Rows, amounts, frozen
 from scheduler.cluster.snapshot import ABSENT, NO_LIMIT, UNKNOWN, Ints, Longs, NodeSpec
 from scheduler.cluster.topology import Domains, at_levels, place_nodes
 
@@ -27,6 +27,7 @@ def node_fields(rows: Rows[NodeRecord], domains: Domains, clusters: Sequence[str
     gpus = rows.integers("gpus", high=MAX_DEVICES)
     _check_devices(rows, devices)
     _check_taints(rows)
+    _check_resources(rows)
     declared = rows.optional("allocatable_gpus", high=MAX_DEVICES)
     domain, by_asw = place_nodes(rows, domains)
     specs, spec_ix = _specs(rows)
@@ -62,8 +63,10 @@ def _specs(rows: Rows[NodeRecord]) -> tuple[tuple[NodeSpec, ...], Ints]:
     """Interned specs in the order of first use."""
     seen: dict[tuple[Any, ...], int] = {}
     index = np.empty(len(rows.records), np.int32)
-    for n, (labels, taints) in enumerate(zip(rows.values("labels"), rows.values("taints"), strict=True)):
-        index[n] = seen.setdefault((tuple(sorted(labels.items())), tuple(taints)), len(seen))
+    columns = (rows.values(name) for name in ("labels", "taints", "resources"))
+    for n, (labels, taints, resources) in enumerate(zip(*columns, strict=True)):
+        key = (tuple(sorted(labels.items())), tuple(taints), amounts(resources))
+        index[n] = seen.setdefault(key, len(seen))
     return tuple([NodeSpec(*key) for key in seen]), index
 
 
@@ -109,6 +112,13 @@ def _check_slices(rows: Rows[NodeRecord], n: int, where: str, device: DeviceReco
             share = getattr(device.utilisation, name)
             if share is not None and not 0 <= share <= 100:
                 raise rows.refuse(n, f"{where}.utilisation.{name}", share, "must be from 0 to 100")
+
+
+def _check_resources(rows: Rows[NodeRecord]) -> None:
+    for n, resources in rows.given("resources"):
+        for name, amount in resources.items():
+            if not 0 <= amount <= MAX_QUANTITY:
+                raise rows.refuse(n, f"resources.{name}", amount, f"must be from 0 to {MAX_QUANTITY}")
 
 
 def _check_taints(rows: Rows[NodeRecord]) -> None:

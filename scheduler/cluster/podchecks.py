@@ -3,11 +3,11 @@
 import re
 
 from scheduler.cluster.records import PodRecord
-from scheduler.cluster.rows import MAX_COUNT, MAX_DEVICES, Rows
+from scheduler.cluster.rows import MAX_COUNT, MAX_DEVICES, MAX_QUANTITY, Rows
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 OPERATORS = ("Equal", "Exists")
-CHECKED = ("mig", "tolerations", "affinity", "anti_affinity", "host_ports", "replicas", "parallelism")
+CHECKED = ("mig", "tolerations", "affinity", "anti_affinity", "host_ports", "replicas", "parallelism", "resources")
 TERM = re.compile(r"[^=]+=.*", re.DOTALL)
 
 
@@ -24,6 +24,9 @@ def check_spec(rows: Rows[PodRecord], p: int) -> None:
     for profile, count in pod.mig.items():
         if not 0 <= count <= MAX_DEVICES:
             raise rows.refuse(p, f"mig.{profile}", count, f"must be from 0 to {MAX_DEVICES}")
+    for name, amount in pod.resources.items():
+        if not 0 <= amount <= MAX_QUANTITY:
+            raise rows.refuse(p, f"resources.{name}", amount, f"must be from 0 to {MAX_QUANTITY}")
     _check_tolerations(rows, p)
     _check_counts(rows, p)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from scheduler.cluster.podchecks import CHECKED, check_spec
 from scheduler.cluster.records import OwnerRecord, PodRecord
-from scheduler.cluster.rows import Objects, Rows, objects
+from scheduler.cluster.rows import Objects, Rows, amounts, objects
 from scheduler.cluster.snapshot import Ints, Longs, PodSpec
 
 SPARE = 1_000  # specs kept beyond those in use
@@ -48,6 +48,7 @@ FORMS: dict[str, Callable[[Any], Any]] = {  # fields of the record as those of P
     "lock_reason": _same,
     "replicas": _same,
     "parallelism": _same,
+    "resources": amounts,
 }
 PARTS = itemgetter(*[i for i, name in enumerate(FORMS) if name in CHECKED])
 

@@ -11,6 +11,7 @@ BLOCKING = (
     "gpus",
     "gpu_share",
     "mig",
+    "resource",
     "cpu",
     "memory",
     "host_port",

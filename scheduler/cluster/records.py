@@ -91,6 +91,7 @@ class NodeRecord(_Record, frozen=True, kw_only=True):
     ready: bool = True
     devices: list[DeviceRecord] = []
     power_watts: int | None = None
+    resources: dict[str, int] = {}
 
 
 class OwnerRecord(_Record, frozen=True, kw_only=True):
@@ -174,6 +175,7 @@ class PodRecord(_Record, frozen=True, kw_only=True):
     min_runtime_s: int | None = None
     replicas: ReplicasRecord | None = None
     parallelism: ParallelismRecord | None = None
+    resources: dict[str, int] = {}
 
 
 class GangRecord(_Record, frozen=True, kw_only=True):

@@ -88,6 +88,10 @@ def _capacity(snapshot: Snapshot, node: int, pods: Sequence[int], arrivals: Sequ
     short = slices(snapshot, node, pods).short
     if short:
         yield Block("mig", sum(short.values()), "slices")
+    scarce = short_of(snapshot, node, pods)
+    if scarce:
+        name, missing = next(iter(scarce.items()))
+        yield Block("resource", missing, name)
     cpu = used_cpu_milli(snapshot, pods) - int(snapshot.node_cpu_milli[node])
     if cpu > 0:
         yield Block("cpu", cpu, "cpu_milli")
@@ -108,6 +112,18 @@ def _devices(snapshot: Snapshot, node: int, pods: Sequence[int], arrivals: Seque
         yield Block("gpu_share", missing, "gpu_milli")
     else:
         yield Block("gpus", -(-missing // WHOLE_GPU_MILLI), "gpus")
+
+
+def short_of(snapshot: Snapshot, node: int, pods: Sequence[int]) -> dict[str, int]:
+    """What the pods together ask of counted resources beyond what the node has, by name."""
+    asked: Counter[str] = Counter()
+    for p in pods:
+        for name, amount in _spec(snapshot, p).resources:
+            asked[name] += amount
+    if not asked:
+        return {}
+    has = dict(snapshot.node_specs[int(snapshot.node_spec[node])].resources)
+    return {name: amount - has.get(name, 0) for name, amount in sorted(asked.items()) if amount > has.get(name, 0)}
 
 
 def used_cpu_milli(snapshot: Snapshot, pods: Sequence[int]) -> int:

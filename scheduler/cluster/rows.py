@@ -78,6 +78,11 @@ class Rows[T: msgspec.Struct]:
         return column
 
 
+def amounts(given: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """Amounts by name in order; an amount of 0 is as good as none."""
+    return tuple(sorted((name, amount) for name, amount in given.items() if amount))
+
+
 def refused(kind: str, source: int, field: str, value: object, reason: str) -> InputError:
     return InputError(f"$.{kind}[{source}].{field}", value, reason)
 

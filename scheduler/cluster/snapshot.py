@@ -49,6 +49,7 @@ class NodeSpec:
 
     labels: tuple[tuple[str, str], ...] = ()
     taints: tuple[TaintRecord, ...] = ()
+    resources: tuple[tuple[str, int], ...] = ()  # others than CPU, memory and devices; what is not listed is 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class PodSpec:
     lock_reason: str | None = None
     replicas: ReplicasRecord | None = None
     parallelism: ParallelismRecord | None = None
+    resources: tuple[tuple[str, int], ...] = ()  # by name; none of amount 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

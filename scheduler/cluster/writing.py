@@ -159,6 +159,7 @@ def _nodes(s: Snapshot, rows: list[int]) -> list[NodeRecord]:
         "ready": s.node_ready[rows].tolist(),
         "devices": [list(s.node_devices.get(n, ())) for n in rows],
         "power_watts": _optional(s.node_power_watts, rows),
+        "resources": [dict(spec.resources) for spec in specs],
     }
     return _records(NodeRecord, columns)
 
@@ -202,6 +203,7 @@ def _spec_columns(s: Snapshot, rows: list[int]) -> dict[str, list[Any]]:
         "gpu_model": [_models(spec.gpu_models) for spec in specs],
         "labels": [dict(spec.labels) for spec in specs],
         "node_selector": [dict(spec.node_selector) for spec in specs],
+        "resources": [dict(spec.resources) for spec in specs],
     }
     for name in ("tolerations", "affinity", "anti_affinity", "host_ports"):
         columns[name] = [list(getattr(spec, name)) for spec in specs]

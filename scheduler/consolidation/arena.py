@@ -56,7 +56,7 @@ def compile_arena(snapshot: Snapshot, scope: Bools) -> Compiled:
         work=np.zeros(c.WORK_COLUMNS, np.int64),
         stuck=np.full((2, group_alike(pod), 2), c.ENDLESS, np.int64),
     )
-    arena.work[c.W_OPENED] = NONE
+    arena.work[c.W_OPENED], arena.work[c.W_PROFILES] = NONE, len(company.profiles)
     _book_all(arena, snapshot)
     counted = snapshot.node_usable & (snapshot.node_allocatable > 0)
     empty = counted & (node[:, c.N_WORK] == 0)
@@ -207,17 +207,29 @@ def _own_memory(snapshot: Snapshot, node: Longs, widest: int) -> Longs:
 
 
 def _slice_table(snapshot: Snapshot, company: Company, node: Longs, pod: Longs) -> Longs:
-    """[slice nodes, profiles] what the nodes' partitioned devices offer; nothing where pods use slices all the same."""
+    """[slice nodes, profiles then resources] what the nodes offer; nothing where pods use some all the same."""
     rows: list[list[int]] = []
+    if not (company.profiles or company.resources):
+        return np.zeros((0, 1), np.int64)
     sliced = (pod[:, c.P_NODE] >= 0) & ((pod[:, c.P_TRAITS] & c.TRAIT_SLICES) != 0)
     users = set(pod[sliced, c.P_NODE].tolist())
-    for n in sorted(users | set(snapshot.node_devices)):
+    has = _offering(snapshot, company.resources)
+    for n in sorted(users | set(snapshot.node_devices) | set(has)):
         devices = snapshot.node_devices.get(n, ())
         offered = [(mig.profile, mig.count) for device in devices if device.health != "failed" for mig in device.mig]
-        if (offered or n in users) and company.profiles:
+        if offered or n in users or n in has:
             node[n, c.N_SLICES] = len(rows)
-            rows.append([sum(count for name, count in offered if name == profile) for profile in company.profiles])
-    return np.array(rows, np.int64).reshape(len(rows), max(1, len(company.profiles)))
+            slices = [sum(count for name, count in offered if name == profile) for profile in company.profiles]
+            rows.append([*slices, *has.get(n, [0] * len(company.resources))])
+    return np.array(rows, np.int64).reshape(len(rows), len(company.profiles) + len(company.resources))
+
+
+def _offering(snapshot: Snapshot, resources: tuple[str, ...]) -> dict[int, list[int]]:
+    """By node, what it has of each resource; only nodes that have any."""
+    if not resources:
+        return {}
+    amounts = [[dict(spec.resources).get(name, 0) for name in resources] for spec in snapshot.node_specs]
+    return {n: amounts[spec] for n, spec in enumerate(snapshot.node_spec.tolist()) if any(amounts[spec])}
 
 
 def _listed(snapshot: Snapshot, pod: Longs) -> dict[str, Longs]:

@@ -113,7 +113,7 @@ def _model_groups(snapshot: Snapshot, a: Arena) -> Ints:
     known = snapshot.node_usable & (snapshot.node_model >= 0)
     of_class[a.node[known, c.N_CLASS], snapshot.node_model[known]] = True
     pods = np.flatnonzero(snapshot.pod_live & (a.pod[:, c.P_FIXED] == 0) & (a.pod[:, c.P_GPUS] > 0))
-    sliced = (a.pod[:, c.P_TRAITS] & c.TRAIT_SLICES) != 0
+    sliced = np.array([bool(spec.mig) for spec in snapshot.pod_specs], np.bool_)[snapshot.pod_spec]
     pods = np.concatenate([pods, np.flatnonzero(snapshot.pod_live & sliced)])
     homes = np.unique(np.stack([a.pod[pods, c.P_CLASS], snapshot.node_model[snapshot.pod_node[pods]]], 1), axis=0)
     group = np.arange(models)

@@ -57,7 +57,8 @@ LENT = 100  # borrowers beside their lender: they may move, but the node stays, 
 
 TRAIT_PORTS, TRAIT_REFUSAL, TRAIT_AFFINITY, TRAIT_TOPOLOGY, TRAIT_SLICES = 1, 2, 4, 8, 16
 
-# Company lists: host ports; labels it refuses, is refused by others for, and wants near it; slices and their number.
+# Company lists: host ports; labels it refuses, is refused by others for, and wants near it; slices and other counted
+# resources, and how many.
 PORTS, REFUSES, CARRIES, WANTS, SLICES, SLICE_COUNTS = range(6)
 COMPANY_KINDS = 6
 
@@ -68,7 +69,8 @@ LOG_COLUMNS = 6
 # Counters of a search.
 W_MOVES, W_CHECKS, W_CHAINS, W_LIMIT = range(4)
 W_OPENED = 4  # an empty node that is opened on trial, NONE without one
-WORK_COLUMNS = 5
+W_PROFILES = 5  # how many columns of the slice table are slices; those after them are counted resources
+WORK_COLUMNS = 6
 
 # What found no room in the pass at hand, directly or by making room: the least CPU and memory asked for.
 DIRECTLY, BY_CHAINS = 0, 1
@@ -79,6 +81,7 @@ ENDLESS = 1 << 62
 COUNTED_REASONS = TARGET_REASONS + PLAN_REASONS
 R_TOPOLOGY, R_SLOTS, R_GPUS, R_SHARE = (COUNTED_REASONS.index(w) for w in ("topology", "max_pods", "gpus", "gpu_share"))
 R_SLICES, R_CPU, R_MEMORY, R_PORT = (COUNTED_REASONS.index(w) for w in ("mig", "cpu", "memory", "host_port"))
+R_RESOURCE = COUNTED_REASONS.index("resource")
 R_REFUSAL, R_AFFINITY = (COUNTED_REASONS.index(w) for w in ("anti_affinity", "affinity"))
 
 
@@ -93,7 +96,7 @@ class Arena(NamedTuple):
     company: Longs  # the lists' entries
     listed_start: Longs  # listed devices of the pods that list some
     listed: Longs
-    slices: Longs  # [slice nodes, profiles] free slices, negative where over-committed
+    slices: Longs  # [slice nodes, profiles then resources] what is free of them, negative where over-committed
     own_memory: Longs  # [nodes with such devices, devices]
     rest: Longs  # scratch: thousandths left per device
     memory: Longs  # scratch: memory left per device

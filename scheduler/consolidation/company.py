@@ -31,6 +31,7 @@ class Company:
     entries: Longs
     traits: Longs  # [k] TRAIT_ flags, topology apart
     profiles: tuple[str, ...]  # slice profiles that pods ask for
+    resources: tuple[str, ...]  # and counted resources, which are kept like slices, in columns after theirs
 
 
 def company_of(snapshot: Snapshot) -> Company:
@@ -41,7 +42,8 @@ def company_of(snapshot: Snapshot) -> Company:
     refused = _number((ns, term) for pod, ns in kinds for term in pod.anti_affinity)
     terms = _number([*refused, *((ns, term) for pod, ns in kinds for term in pod.affinity)])
     profiles = tuple(sorted({name for pod, _ in kinds for name, _ in pod.mig}))
-    lists = [_lists(pod, ns, terms, profiles) for pod, ns in kinds]
+    resources = tuple(sorted({name for pod, _ in kinds for name, _ in pod.resources}))
+    lists = [_lists(pod, ns, terms, profiles, resources) for pod, ns in kinds]
     start, entries = _flatten(lists)
     return Company(
         row=row.astype(np.int64).ravel(),
@@ -51,6 +53,7 @@ def company_of(snapshot: Snapshot) -> Company:
         entries=entries,
         traits=np.array([_traits(pod, ns, refused) for pod, ns in kinds], np.int64),
         profiles=profiles,
+        resources=resources,
     )
 
 
@@ -62,15 +65,18 @@ def _labels(pod: PodSpec) -> list[str]:
     return [f"{key}={value}" for key, value in pod.labels]
 
 
-def _lists(pod: PodSpec, ns: int, terms: dict[Term, int], profiles: tuple[str, ...]) -> list[list[int]]:
+def _lists(
+    pod: PodSpec, ns: int, terms: dict[Term, int], profiles: tuple[str, ...], resources: tuple[str, ...]
+) -> list[list[int]]:
     """In the order of the kinds of ``columns``."""
+    after = len(profiles)
     return [
         list(pod.host_ports),
         [terms[ns, term] for term in pod.anti_affinity],
         [terms[ns, term] for term in _labels(pod) if (ns, term) in terms] if terms else [],
         [terms[ns, term] for term in pod.affinity],
-        [profiles.index(name) for name, _ in pod.mig],
-        [count for _, count in pod.mig],
+        [profiles.index(name) for name, _ in pod.mig] + [after + resources.index(name) for name, _ in pod.resources],
+        [count for _, count in (*pod.mig, *pod.resources)],
     ]
 
 
@@ -80,7 +86,7 @@ def _traits(pod: PodSpec, ns: int, refused: dict[Term, int]) -> int:
         (TRAIT_PORTS, bool(pod.host_ports)),
         (TRAIT_REFUSAL, refusal),
         (TRAIT_AFFINITY, bool(pod.affinity)),
-        (TRAIT_SLICES, bool(pod.mig)),
+        (TRAIT_SLICES, bool(pod.mig or pod.resources)),
     )
     return sum(flag for flag, holds in flags if holds)
 

@@ -18,9 +18,11 @@ from scheduler.consolidation.columns import (
     N_GPUS,
     N_MEMORY,
     N_MILLI,
+    N_SLICES,
     N_SLOTS,
     NONE,
     P_CLASS,
+    P_COMPANY,
     P_CPU,
     P_GPUS,
     P_MEMORY,
@@ -34,14 +36,18 @@ from scheduler.consolidation.columns import (
     R_MEMORY,
     R_PORT,
     R_REFUSAL,
+    R_RESOURCE,
     R_SHARE,
     R_SLICES,
     R_SLOTS,
     R_TOPOLOGY,
+    SLICE_COUNTS,
+    SLICES,
     TRAIT_AFFINITY,
     TRAIT_PORTS,
     TRAIT_SLICES,
     TRAIT_TOPOLOGY,
+    W_PROFILES,
     Arena,
 )
 from scheduler.consolidation.kernel import kernel, pasted
@@ -109,6 +115,20 @@ def devices_missing(a: Arena, p: int, t: int) -> int:
 
 
 @pasted
+def short_of_slices(a: Arena, p: int, t: int) -> bool:
+    """Whether slices are what is missing to pod and node together; else it is another counted resource."""
+    k, row, short = a.pod[p, P_COMPANY], a.node[t, N_SLICES], False
+    first = a.company_start[SLICES, k]
+    for x in range(a.work[W_PROFILES]):
+        left = 0 if row == NONE else a.slices[row, x]
+        for i in range(a.company_start[SLICES, k + 1] - first):
+            if a.company[first + i] == x:
+                left -= a.company[a.company_start[SLICE_COUNTS, k] + i]
+        short = short or left < 0
+    return short
+
+
+@pasted
 def unfit(a: Arena, p: int, t: int, amounts: bool) -> tuple[int, int]:
     """The first reason why the pod does not fit beside all that stands on an eligible node, and what is missing."""
     traits = a.pod[p, P_TRAITS]
@@ -120,7 +140,7 @@ def unfit(a: Arena, p: int, t: int, amounts: bool) -> tuple[int, int]:
         whole = a.pod[p, P_GPUS] == 0 or a.pod[p, P_MILLI] == WHOLE_GPU_MILLI
         return (R_GPUS if whole else R_SHARE), (devices_missing(a, p, t) if amounts else 0)
     if over_cut(a, t) or (traits & TRAIT_SLICES and not slices_fit(a, p, t)):
-        return R_SLICES, 0
+        return (R_SLICES if short_of_slices(a, p, t) else R_RESOURCE), 0
     if a.node[t, N_CPU] < a.pod[p, P_CPU]:
         return R_CPU, a.pod[p, P_CPU] - a.node[t, N_CPU]
     if a.node[t, N_MEMORY] < a.pod[p, P_MEMORY]:

@@ -4,7 +4,7 @@ Only what a few sums and one common layout can settle is settled here; every oth
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -71,8 +71,21 @@ def holds_plainly(snapshot: Snapshot, together: Mapping[int, Sequence[int]]) -> 
         (np.ones(len(snapshot.pod_name), np.int64), snapshot.node_max_pods),
     ):
         good &= _sums(snapshot, node, amounts[pod]) <= room
+    for asked, offered in _resources(snapshot):
+        good &= _sums(snapshot, node, asked[snapshot.pod_spec[pod]]) <= offered[snapshot.node_spec]
     good[nodes] &= _devices_hold(snapshot, nodes, node, pod)
     return set(nodes[good[nodes]].tolist())
+
+
+def _resources(snapshot: Snapshot) -> Iterator[tuple[Longs, Longs]]:
+    """[spec of pods] asked and [spec of nodes] offered of every counted resource that some pod asks for."""
+    pods = [dict(spec.resources) for spec in snapshot.pod_specs]
+    nodes = [dict(spec.resources) for spec in snapshot.node_specs]
+    for name in sorted(set().union(*pods)):
+        yield (
+            np.array([one.get(name, 0) for one in pods], np.int64),
+            np.array([one.get(name, 0) for one in nodes], np.int64),
+        )
 
 
 def _odd_pods(snapshot: Snapshot) -> Bools:

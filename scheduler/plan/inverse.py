@@ -27,7 +27,7 @@ BACK = "back"  # it stands where it stood already
 NODE_GONE = "node_gone"  # the node that it came from is no longer there
 REFILLED = "refilled"  # the node was emptied, and others have taken its room since
 REASONS = (GONE, MOVED_ON, BACK, NODE_GONE, REFILLED)
-_ROOM = frozenset({"max_pods", "gpus", "gpu_share", "mig", "cpu", "memory", "host_port"})
+_ROOM = frozenset({"max_pods", "gpus", "gpu_share", "mig", "resource", "cpu", "memory", "host_port"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,18 +15,21 @@ MODELS = ("H100", "H20")
 APPS = ("db", "web", "train", "solo")
 
 
-def random_world(seed: int, *, plain: bool = False) -> World:
-    """A world of 3-9 nodes and up to 30 pods; ``plain``: whole GPUs and locks only."""
+def random_world(seed: int, *, plain: bool = False, scarce: bool = False) -> World:
+    """A world of 3-9 nodes and up to 30 pods; ``plain``: whole GPUs and locks only; ``scarce``: counted resources."""
     dice = random.Random(seed)
+    other = random.Random(-1 - seed)  # so that worlds without resources stay what they are
     made = world()
     made.domain("agg-0", "agg").domain("asw-0", "asw", "agg-0").domain("asw-1", "asw", "agg-0")
     for index in range(dice.randint(3, 9)):
         _node(made, dice, index, plain)
+        if scarce and other.random() < 0.8:
+            made.rows["nodes"][-1]["resources"] = {"disk": other.choice([40, 100, 400]), "nic": other.randint(0, 4)}
     if not plain:
         _groups(made, dice)
     judge = Judge(made.document())
     for index in range(dice.randint(3, 30)):
-        _place(made, judge, dice, _pod(dice, index, plain))
+        _place(made, judge, dice, _pod(dice, index, plain) | (_resources(other) if scarce else {}))
     if not plain:
         _lending(made, dice)
         _finishers(made, dice)
@@ -74,6 +77,12 @@ def _pod(dice: random.Random, index: int, plain: bool) -> Fields:
     if dice.random() < 0.25:
         pod["locked"] = True
     return pod if plain else pod | _share(dice) | _wishes(dice)
+
+
+def _resources(dice: random.Random) -> Fields:
+    menu: tuple[dict[str, int], ...] = ({}, {"disk": dice.choice([1, 20, 60])}, {"nic": 1}, {"disk": 10, "nic": 2})
+    chosen = dice.choice(menu)
+    return {"resources": chosen} if chosen else {}
 
 
 def _share(dice: random.Random) -> Fields:

@@ -65,6 +65,7 @@ NODE = row(
     cordoned=flag,
     ready=flag,
     power_watts=up_to(10_000),
+    resources=table(NAMES[:2], up_to(90)),
 )
 POD = {
     "gpu_milli": up_to(1000, 1),
@@ -72,6 +73,7 @@ POD = {
     "tenant": name,
     "node": name,
     "mig": table(NAMES[:2], up_to(7)),
+    "resources": table(NAMES[:2], up_to(9)),
     "gpu_model": one_of("H100", ["H100", "A10"], ["A10"]),
     "priority": up_to(100, -100),
     "tier": one_of("HP", "LP"),

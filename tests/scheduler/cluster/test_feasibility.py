@@ -139,6 +139,7 @@ def test_c34_of_eight_candidates_one_is_legal_and_each_other_says_why() -> None:
         ({"cpu_milli": 30_000}, {"cpu_milli": 100_000}, ("cpu", 2000, "cpu_milli")),
         ({"memory_mib": 1 << 20}, {"memory_mib": 5}, ("memory", 5, "memory_mib")),
         ({"gpus": 0, "mig": {"1g": 2}}, {}, ("mig", 2, "slices")),
+        ({"resources": {"disk": 3}}, {"resources": {"disk": 1}}, ("resource", 4, "disk")),
         ({"affinity": ["app=web"]}, {"labels": {"app": "db"}}, ("affinity", None, None)),
         ({"affinity": ["app=web"]}, {"labels": {"app": "web"}}, None),
         ({"affinity": ["app=web"]}, {"labels": {"app": "web"}, "namespace": "other"}, ("affinity", None, None)),
