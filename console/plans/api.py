@@ -102,6 +102,17 @@ class KeptList(generics.ListAPIView[Any]):
         return selectors.kept_nodes(self.request.user, self.kwargs.get("plan_id", 0))
 
 
+class AbortPreview(APIView):
+    permission = "plans.view_plan"
+    permission_classes = (NeedsPermission,)
+
+    @extend_schema(responses=shapes.StoppingSerializer)
+    def get(self, request: Request, plan_id: int) -> Response:
+        """What pausing or aborting the run now would mean, move by move; of an ended run, how it was left."""
+        plan = selectors.plan_detail(request.user, plan_id)
+        return Response(shapes.StoppingSerializer(selectors.stopping(request.user, plan)).data)
+
+
 class _Action(APIView):
     """A POST that changes one plan and answers with it."""
 

@@ -55,6 +55,8 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "box": box,
         "failing": sum(not check.holds for check in box.checks),
         "lock": selectors.lock_of(request.user, plan_id),
+        "stopping": selectors.stopping(request.user, plan) if plan.is_running else None,
+        "stops": selectors.stops(request.user, plan),
         "rollbacks": list(selectors.rollbacks(request.user, plan)),
         "seconds_left": _seconds_left(plan),
         "reasons": selectors.kept_by_reason(request.user, plan),

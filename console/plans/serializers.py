@@ -45,6 +45,40 @@ class PlanDetailSerializer(PlanSerializer):
         read_only_fields = fields
 
 
+class FlightSerializer(serializers.Serializer[Any]):
+    number = serializers.IntegerField(help_text="of the move, from 1")
+    pod = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]
+    target = serializers.CharField()
+    mode = serializers.CharField()
+    state = serializers.CharField()
+    detail = serializers.CharField(allow_blank=True)
+    since = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    words = serializers.CharField(help_text="what becomes of it, or what became")
+
+
+class ChainStateSerializer(serializers.Serializer[Any]):
+    number = serializers.IntegerField(help_text="of the chain, from 1")
+    node = serializers.CharField()
+    done = serializers.IntegerField()
+    in_flight = serializers.IntegerField()
+    open = serializers.IntegerField(help_text="moves not begun, failed or not run")
+
+
+class StoppingSerializer(serializers.Serializer[Any]):
+    """What stopping the run now would mean."""
+
+    waiting = serializers.IntegerField(help_text="moves that would not start")
+    in_flight = FlightSerializer(many=True)
+    whole = serializers.IntegerField(help_text="chains with all of their moves done or in flight")
+    half = ChainStateSerializer(many=True, help_text="chains with some of them: their nodes are drained in part")
+    untouched = serializers.IntegerField()
+    returnable = serializers.IntegerField(help_text="moves that a rollback could take back")
+    pause = serializers.ListField(child=serializers.CharField())
+    abort = serializers.ListField(child=serializers.CharField())
+
+
 class MoveSerializer(serializers.ModelSerializer[Step]):
     class Meta:
         model = Step

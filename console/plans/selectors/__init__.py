@@ -31,6 +31,7 @@ from console.plans.selectors.lists import (
 from console.plans.selectors.rest import broken_steps, left_out
 from console.plans.selectors.returning import rollback_checks, rollbacks
 from console.plans.selectors.stages import Box, Stage, box, stages
+from console.plans.selectors.stopping import stopping, stops
 
 __all__ = [
     "REST_CHANGED",
@@ -68,5 +69,7 @@ __all__ = [
     "rollbacks",
     "stages",
     "start_checks",
+    "stopping",
+    "stops",
     "waves",
 ]

@@ -188,9 +188,7 @@ def _steer(user: Any, plan: Plan) -> Box:
     if not user.has_perm("plans.run_plan"):
         return Box("Run", [], frozenset(), [f"Your role ({user.get_role_display().lower()}) may not steer runs."])
     if plan.state == State.EXECUTING:
-        return Box(
-            "Run", [], frozenset({"pause", "abort"}), next_steps=[f"Pause and abort start nothing new; {words}."]
-        )
+        return Box("Run", [], frozenset({"pause", "abort"}))  # what each means is said beside it
     checks = [*resume_checks(user, plan), rest_holds(plan)]
     failing = [check for check in checks if not check.holds]
     why = [check.reason for check in failing]

@@ -97,7 +97,6 @@ def abort_plan(user: Any, plan_id: int, reason: str) -> Plan:
             State.ABORTED,
             actor=user,
             reason=reason,
-            detail={"in_flight": in_flight},
             ended_at=timezone.now(),
         )
         Step.objects.filter(plan=plan, state=StepState.WAITING).update(

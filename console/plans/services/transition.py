@@ -9,10 +9,11 @@ from django.shortcuts import get_object_or_404
 from console.audit import services as audit
 from console.live.services import publish
 from console.plans import lifecycle
-from console.plans.choices import State
-from console.plans.models import Plan
+from console.plans.choices import State, StepState
+from console.plans.models import Plan, Stop
 from console.rest import errors
 
+STOPS = frozenset({State.PAUSED, State.HALTED, State.ABORTED})
 HEAVY = ("document", "impact", "curve")
 
 
@@ -62,6 +63,8 @@ def change(
         if not lifecycle.move(rows, target, sources=sources, reason=reason, **fields):
             raise Conflict(why_not(plan_id, target))
         plan = read(plan_id)
+        if target in STOPS:
+            detail = {**(detail or {}), **_note_stop(plan, target, actor, reason)}
         audit.record(
             actor=actor,
             action=f"plan.{target.value}",
@@ -73,6 +76,21 @@ def change(
         )
         announce(plan, f"plan.{target.value}")
     return plan
+
+
+def _note_stop(plan: Plan, state: State, actor: Any, reason: str) -> dict[str, Any]:
+    """Keep what is in flight at this moment, so that the record can say what became of it."""
+    steps = plan.steps.order_by("index")
+    flight = list(steps.filter(state=StepState.ISSUED).values_list("index", flat=True))
+    Stop.objects.create(
+        plan=plan,
+        state=state,
+        actor="" if actor is None else str(actor),
+        reason=reason,
+        waiting=steps.filter(state=StepState.WAITING).count(),
+        in_flight=flight,
+    )
+    return {"in_flight": len(flight), "steps_in_flight": flight}
 
 
 def announce(plan: Plan, kind: str, **fields: Any) -> None:

@@ -86,6 +86,7 @@ _API = (
     Route("api:plan-document", FLEET, make=of(proposed)),
     Route("api:plan-moves", FLEET, make=of(proposed)),
     Route("api:plan-kept", FLEET, make=of(proposed)),
+    Route("api:plan-abort-preview", FLEET, make=of(lambda: started(proposed()))),
     Route("api:plan-approve", APPROVERS, "post", 428, of(proposed), REASON),
     Route("api:plan-reject", APPROVERS, "post", 428, of(proposed), REASON),
     Route("api:plan-cancel", APPROVERS, "post", 200, of(asked)),

@@ -308,7 +308,7 @@ def test_abort_sees_moves_in_flight_to_their_end() -> None:
     assert step is not None
     assert stepping.claim(step, "dead")
     aborted = services.abort_plan(operator(), plan.pk, "enough")
-    assert Entry.objects.get(action="plan.aborted").detail == {"in_flight": 1}
+    assert Entry.objects.get(action="plan.aborted").detail == {"in_flight": 1, "steps_in_flight": [0]}
     assert NodeLock.objects.filter(plan=aborted).exists()
     Plan.objects.update(heartbeat_at=timezone.now() - timedelta(seconds=31))
     ran(plan)
