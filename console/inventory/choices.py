@@ -77,7 +77,7 @@ UNHELD = {
     "topology_wish": "Wishes for a level that is not read",
     "topology": "Nodes that stand in two places at once",
     "toleration": "Tolerations with an unknown operator",
-    "resource": "Resources that are not counted: network devices, huge pages, local disk, unknown accelerators",
+    "resource": "Resources that are not counted: given by claims, or of unknown vendors",
     "disruption": "Pods that are about to be ended",
     "nomination": "Pods for which others are being ended",
     "local_data": "Files on the node that do not move along",

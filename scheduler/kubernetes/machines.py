@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from scheduler.cluster.records import DeviceRecord, DomainRecord, MigRecord, NodeRecord
+from scheduler.kubernetes.counted import OFFERED
 from scheduler.kubernetes.devices import Machine, offer_label
 from scheduler.kubernetes.hardware import Hardware, Offer
 from scheduler.kubernetes.nodes import NodeFacts
@@ -13,7 +14,6 @@ from scheduler.kubernetes.resolving import terms_label
 from scheduler.kubernetes.selectors import HOSTNAME, Terms, hosts, node_matches, noisy
 from scheduler.kubernetes.slices import Place, SliceDevice, SliceFacts, partitions, whole_devices
 from scheduler.kubernetes.topology import Levels, Path, domain_records, name_domains
-from scheduler.kubernetes.uncounted import OFFERED
 from scheduler.kubernetes.wire import Key
 
 
@@ -175,6 +175,7 @@ class Machines:
             cordoned=facts.cordoned,
             ready=facts.ready,
             devices=list(hardware.devices),
+            resources=dict(facts.counted),
         )
 
     def records(self) -> list[NodeRecord]:

@@ -6,13 +6,14 @@ from scheduler.cluster.errors import InputError
 from scheduler.cluster.records import TaintRecord
 from scheduler.cluster.rows import MAX_COUNT, MAX_DEVICES, MAX_QUANTITY
 from scheduler.kubernetes.builtin import Amounts, Node
+from scheduler.kubernetes.counted import counted, known, offered_slices, unknown_devices
 from scheduler.kubernetes.hardware import Hardware, read_hardware
 from scheduler.kubernetes.options import Options
-from scheduler.kubernetes.quantities import count, cpu_milli, memory_mib
-from scheduler.kubernetes.uncounted import offered_by_name, unknown_devices
+from scheduler.kubernetes.quantities import count, cpu_milli, memory_mib, nano
 from scheduler.kubernetes.unheld import Note
 
 ZONES = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+ALLOCATABLE = "$.status.allocatable"
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -30,7 +31,8 @@ class NodeFacts:
     max_pods: int | None
     zone: str | None
     hardware: Hardware
-    by_name: tuple[str, ...]  # resources that pods find by a label
+    by_name: tuple[str, ...]  # slices that pods find by a label
+    counted: tuple[tuple[str, int], ...]  # resources beside CPU, memory and accelerators
     notes: tuple[Note, ...]
 
 
@@ -41,7 +43,9 @@ def read_node(node: Node, options: Options) -> NodeFacts:
     capacity = _whole(status.capacity or status.allocatable, "$.status.capacity")
     amounts = status.allocatable or status.capacity
     hardware, notes = read_hardware(meta.labels, meta.annotations, capacity, offered, options)
-    by_name = offered_by_name(_every(capacity, offered, amounts), dict(options.vendors))
+    vendors = dict(options.vendors)
+    there = {name: max(capacity.get(name, 0), offered.get(name, 0)) for name in {*capacity, *offered}}
+    found = counted({n: nano(t, ALLOCATABLE, n) for n, t in amounts.items()}, vendors, ALLOCATABLE, down=True)
     if hardware.gpus > MAX_DEVICES:
         raise InputError("$.status.capacity", hardware.gpus, f"more than {MAX_DEVICES} devices")
     return NodeFacts(
@@ -56,20 +60,15 @@ def read_node(node: Node, options: Options) -> NodeFacts:
         max_pods=_pods(amounts),
         zone=next((meta.labels[label] for label in ZONES if meta.labels.get(label, "").strip()), None),
         hardware=hardware,
-        by_name=by_name,
-        notes=(*notes, *unknown_devices(by_name)),
+        by_name=offered_slices(there),
+        counted=tuple(found.items()),
+        notes=(*notes, *unknown_devices(name for name in there if there[name] and not known(name, vendors))),
     )
 
 
 def _whole(amounts: Amounts, path: str) -> dict[str, int]:
     """Resources of other domains, which are counted in whole numbers."""
     return {name: count(text, f"{path}.{name}") for name, text in amounts.items() if "/" in name}
-
-
-def _every(capacity: dict[str, int], offered: dict[str, int], amounts: Amounts) -> dict[str, int]:
-    """What is there or can be had, huge pages in bytes."""
-    pages = {n: count(t, f"$.status.allocatable.{n}") for n, t in amounts.items() if n.startswith("hugepages-")}
-    return {name: max(capacity.get(name, 0), offered.get(name, 0)) for name in {*capacity, *offered}} | pages
 
 
 def _pods(amounts: Amounts) -> int | None:

@@ -12,6 +12,7 @@ from scheduler.cluster.rows import MAX_DEVICES, MAX_QUANTITY, MAX_TIME
 from scheduler.kubernetes.accelerators import accelerator
 from scheduler.kubernetes.builtin import BackedResources, Pod
 from scheduler.kubernetes.constraints import Constraints, read_constraints
+from scheduler.kubernetes.counted import asked_slices, counted
 from scheduler.kubernetes.gangs import Hint, Wish, read_hint, read_wish
 from scheduler.kubernetes.marks import Marks, read_marks
 from scheduler.kubernetes.options import Options
@@ -19,7 +20,6 @@ from scheduler.kubernetes.owners import Owner, read_owner
 from scheduler.kubernetes.quantities import MIB, NANO
 from scheduler.kubernetes.requests import effective
 from scheduler.kubernetes.seen import SeenPod, template_key, typed
-from scheduler.kubernetes.uncounted import asked_slices, asked_uncounted, pins
 from scheduler.kubernetes.unheld import Note
 
 MICRO = NANO // 1000
@@ -64,7 +64,8 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
     cpu_milli: int
     memory_mib: int
     resources: tuple[tuple[str, int], ...]
-    by_name: tuple[str, ...]  # resources that only nodes with a label offer
+    by_name: tuple[str, ...]  # slices, which only nodes with a label offer
+    counted: tuple[tuple[str, int], ...]  # resources beside CPU, memory and accelerators
     constraints: Constraints
     notes: tuple[Note, ...]
 
@@ -246,15 +247,15 @@ def _circumstances(pod: SeenPod) -> tuple[Note, ...]:
 def _template(pod: Pod, vendors: Mapping[str, str]) -> Template:
     amounts = effective(pod)
     asked = [name for name, value in amounts.items() if value]
-    uncounted = asked_uncounted(asked, vendors)
     constraints, notes = read_constraints(pod)
     return Template(
         cpu_milli=_within(-(-amounts.get("cpu", 0) // MICRO), "cpu"),
         memory_mib=_within(-(-amounts.get("memory", 0) // (NANO * MIB)), "memory"),
         resources=_accelerators(amounts, vendors),
-        by_name=(*uncounted, *asked_slices(asked)),
+        by_name=asked_slices(asked),
+        counted=tuple(counted(amounts, vendors, "$.spec.containers.resources", down=False).items()),
         constraints=constraints,
-        notes=(*notes, *pins(uncounted)),
+        notes=notes,
     )
 
 

@@ -8,6 +8,7 @@ from scheduler.cluster.records import GangRecord, MoveMode, PodRecord, Tier, Tol
 from scheduler.kubernetes.budgets import label_of, term_of
 from scheduler.kubernetes.builtin import PersistentVolume, PersistentVolumeClaim
 from scheduler.kubernetes.constraints import Constraints
+from scheduler.kubernetes.counted import OFFERED, by_claim
 from scheduler.kubernetes.devices import Claims, Holding, Machine, hold, offer_label
 from scheduler.kubernetes.gangs import ALONE, gang_of, wish_record
 from scheduler.kubernetes.marks import NONE as NO_MARKS
@@ -19,7 +20,6 @@ from scheduler.kubernetes.pods import LOCAL_DATA, PodFacts, Shape
 from scheduler.kubernetes.selectors import Terms, digest, hosts, single, terms
 from scheduler.kubernetes.tenancy import tenant_of
 from scheduler.kubernetes.topology import Levels
-from scheduler.kubernetes.uncounted import DISK, OFFERED
 from scheduler.kubernetes.unheld import Note
 from scheduler.kubernetes.watching import Watchlist
 
@@ -74,6 +74,7 @@ class Prepared:
     anti_affinity: list[str]
     host_ports: list[int]
     models: str | list[str] | None
+    resources: dict[str, int]
     tier: Tier
     pinned: bool
 
@@ -84,7 +85,7 @@ def prepare(shape: Shape, agent: bool, options: Options) -> Prepared:
     selector = dict(found.pairs)
     if found.node_terms is not None:
         selector[terms_label(found.node_terms, options)] = "true"
-    selector |= {offer_label(name, options): OFFERED for name in shape.template.by_name if name != DISK}
+    selector |= {offer_label(name, options): OFFERED for name in shape.template.by_name}
     models = list(found.models)
     return Prepared(
         selector={} if agent else selector,
@@ -93,6 +94,7 @@ def prepare(shape: Shape, agent: bool, options: Options) -> Prepared:
         anti_affinity=[term_of(selector, options) for selector in found.without_peers],
         host_ports=list(found.host_ports),
         models=None if not models else models[0] if len(models) == 1 else models,
+        resources=dict(shape.template.counted),
         tier=_tier(shape, options),
         pinned=found.pinned or any(note.done == "pinned" for note in (*shape.template.notes, *shape.notes)),
     )
@@ -118,6 +120,9 @@ def resolve(pod: PodFacts, around: Around, ready: Prepared) -> Resolved:
     held = hold(pod, around.machine, around.claims, around.options)
     draft.notes += held.notes
     draft.pinned |= held.pinned
+    claimed = by_claim(ready.resources.keys() & pod.backed)
+    draft.notes += claimed
+    draft.pinned |= bool(claimed)
     if shape.constraints.node_terms is not None and not agent:
         draft.terms.append(shape.constraints.node_terms)
     if pod.volumes and not agent:
@@ -187,8 +192,13 @@ def _record(
         deleted_at_s=pod.deleted_at_s,
         grace_s=pod.grace_s,
         started_s=pod.started_s,
+        resources=ready.resources if not pod.backed else _without(ready.resources, pod.backed),
         **_marked(shape.marks),
     )
+
+
+def _without(resources: dict[str, int], names: tuple[str, ...]) -> dict[str, int]:
+    return {name: amount for name, amount in resources.items() if name not in names}
 
 
 MARKED = tuple(field.name for field in fields(Marks) if field.name not in ("tenant", "tier", "move"))

@@ -30,7 +30,7 @@ What = Literal[
     "topology_wish",  # a wish for a level that is not among the levels read
     "topology",  # nodes that stand in two places at once
     "toleration",  # an operator that the format does not know
-    "resource",  # what is asked or offered beside CPU, memory and accelerators: its amounts are not counted
+    "resource",  # what a claim on other devices stands for; devices of a vendor that is not known
     "disruption",  # a pod that is about to be ended by somebody else
     "nomination",  # a pending pod for which others are being ended on a node
     "local_data",  # files on the node that do not move with the pod
