@@ -4,6 +4,7 @@ A copy costs the time in which both stand; a restart costs the time in which nob
 checkpoint.  What nobody observes is stated by an operator (``Rates``) and named as assumed.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scheduler.cluster.hardware import accelerator
@@ -30,6 +31,9 @@ class Rates:
     recovery_s: float = 900  # in which such a pod does not work
 
 
+RatesOf = Callable[[str, str], Rates]  # GPU model of the pod's node, tenant; "" where unknown
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """Of one interruption.  GPU time in GPU-seconds, the first five terms apart; ``seconds`` from bound to at work."""
@@ -52,6 +56,18 @@ class Cost:
     def at_checkpoint(self) -> float:
         """GPU-seconds if the move waits for the next checkpoint."""
         return self.gpu_seconds - (self.lost if self.next_checkpoint_s is not None else 0)
+
+
+def costs(snapshot: Snapshot, pods: Sequence[int], rates_of: RatesOf) -> tuple[Cost, ...]:
+    """One cost per pod, each at the rates of its pool and tenant."""
+    spare = gang_spare(snapshot).tolist()
+    models, tenants = (*snapshot.models, ""), (*snapshot.tenants, "")  # UNKNOWN is the last one
+    found = []
+    for pod in pods:
+        gang = int(snapshot.pod_gang[pod])
+        rates = rates_of(models[snapshot.node_model[snapshot.pod_node[pod]]], tenants[snapshot.pod_tenant[pod]])
+        found.append(interruption(snapshot, pod, rates, spare[gang] if gang != UNKNOWN else None))
+    return tuple(found)
 
 
 def interruption(snapshot: Snapshot, pod: int, rates: Rates, spare: int | None = None) -> Cost:

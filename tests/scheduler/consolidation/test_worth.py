@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from scheduler.cluster.snapshot import Snapshot
 from scheduler.consolidation.planner import Params, unproven
-from scheduler.consolidation.price import NOT_WORTH_IT, ChainPrice, chain_prices, move_costs, surges, worthwhile
-from scheduler.performance.interruption import Rates
-from scheduler.plan.plan import Plan
+from scheduler.consolidation.worth import NOT_WORTH_IT, priced, worthwhile
+from scheduler.performance.interruption import Rates, costs
+from scheduler.plan.price import surges
+from scheduler.plan.resolve import resolve
 from scheduler.plan.verify import verify
 from tests.builders.random_worlds import random_world
 from tests.builders.worlds import GPU_MODEL, World, world
@@ -31,7 +31,7 @@ def two_nodes_to_empty() -> World:
 def test_a_chain_gains_its_node_and_costs_its_moves() -> None:
     made = two_nodes_to_empty()
     plan, snapshot = plan_of(made), made.snapshot()
-    prices = chain_prices(plan, snapshot, move_costs(plan, snapshot, flat), gain_s=HOUR)
+    prices = priced(plan, snapshot, flat, HOUR)
     assert [(p.node, p.gpus, p.gained, p.spent) for p in prices] == [
         ("n1", 8, 8 * HOUR, 100),
         ("n2", 8, 8 * HOUR, 300),
@@ -47,7 +47,7 @@ def test_an_empty_node_that_receives_is_taken_off_what_is_gained() -> None:
         made.node(f"n{i + 1}").pod(f"p{i}", f"n{i + 1}", 5)
     plan, snapshot = plan_of(made), made.snapshot()
     assert plan.net_emptied == 2
-    prices = chain_prices(plan, snapshot, move_costs(plan, snapshot, flat), gain_s=HOUR)
+    prices = priced(plan, snapshot, flat, HOUR)
     assert sum(p.gpus for p in prices) == 3 * 8 - 16
 
 
@@ -60,7 +60,7 @@ def test_rates_are_those_of_pool_and_tenant() -> None:
         asked.append((model, tenant))
         return DEAR
 
-    assert [c.gpu_seconds for c in move_costs(plan, snapshot, rates)] == [1000]
+    assert [c.gpu_seconds for c in costs(snapshot, resolve(plan, snapshot).pod, rates)] == [1000]
     assert asked == [(GPU_MODEL, "slow")]
 
 
@@ -85,12 +85,8 @@ def test_whatever_is_left_is_legal_and_worth_it(seed: int) -> None:
     least = chance.choice((20, 50, 100, 200))
     plan = worthwhile(whole, snapshot, flat, HOUR, least)
     assert verify(plan, snapshot).ok
-    assert all(p.worth >= least for p in priced(plan, snapshot))
+    assert all(p.worth >= least for p in priced(plan, snapshot, flat, HOUR))
     assert {row.node for row in plan.kept} >= {row.node for row in whole.kept}
-
-
-def priced(plan: Plan, snapshot: Snapshot) -> tuple[ChainPrice, ...]:
-    return chain_prices(plan, snapshot, move_costs(plan, snapshot, flat), HOUR)
 
 
 def test_surge_says_what_second_copies_take_of_what_is_free() -> None:
@@ -102,5 +98,5 @@ def test_surge_says_what_second_copies_take_of_what_is_free() -> None:
 def test_a_plan_without_moves_costs_nothing() -> None:
     made = world().node("n").pod("a", "n")
     plan, snapshot = plan_of(made), made.snapshot()
-    assert (move_costs(plan, snapshot, flat), surges(plan, snapshot)) == ((), ())
+    assert (priced(plan, snapshot, flat, HOUR), surges(plan, snapshot)) == ((), ())
     assert worthwhile(plan, snapshot, flat, HOUR, 10) is plan
