@@ -96,6 +96,7 @@ INSTALLED_APPS = [
     "console.connectors",
     "console.tenancy",
     "console.inventory",
+    "console.policies",
     "console.plans",
     "console.consolidation",
     "console.overview",
@@ -299,6 +300,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "PATH_CONVERTER_OVERRIDES": {"row": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}},
     "GET_MOCK_REQUEST": "console.rest.schema.mock_request",
     "ENUM_NAME_OVERRIDES": {
+        "PolicyScopeEnum": "console.policies.choices.Scope",
         "PlanKind": "console.plans.choices.Kind",
         "PlanState": "console.plans.choices.State",
         "StepState": "console.plans.choices.StepState",

@@ -11,13 +11,15 @@ class Role(TextChoices):
     TENANT_ADMIN = "tenant_admin", "Tenant admin"
 
 
-_VIEW = frozenset({"inventory.view_fleet", "inventory.view_own", "plans.view_plan", "audit.view_entries"})
+_VIEW = frozenset(
+    {"inventory.view_fleet", "inventory.view_own", "policies.view_policy", "plans.view_plan", "audit.view_entries"}
+)
 _OPERATE = _VIEW | {"inventory.load_cluster", "plans.request_plan", "plans.run_plan", "plans.set_freeze"}
 
 PERMISSIONS: dict[str, frozenset[str]] = {
     Role.VIEWER: _VIEW,
     Role.OPERATOR: _OPERATE,
-    Role.APPROVER: _OPERATE | {"plans.approve_plan"},
+    Role.APPROVER: _OPERATE | {"plans.approve_plan", "policies.set_policy"},
     Role.TENANT_USER: frozenset({"inventory.view_own"}),
     Role.TENANT_ADMIN: frozenset({"inventory.view_own"}),
 }
@@ -26,6 +28,8 @@ WORDS = {
     "inventory.view_fleet": "see the whole fleet",
     "inventory.view_own": "see workloads of its own tenants",
     "inventory.load_cluster": "load a cluster",
+    "policies.view_policy": "see policies",
+    "policies.set_policy": "decide policies",
     "plans.view_plan": "see plans",
     "plans.request_plan": "request a plan",
     "plans.approve_plan": "approve or reject a plan",

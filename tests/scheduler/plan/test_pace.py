@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.consolidation.planner import Params, unproven
-from scheduler.plan.pace import Bind, Limits, Touch, pace, touches
 from scheduler.plan.operations import Migrate
+from scheduler.plan.pace import Bind, Limits, Touch, pace, touches
 from scheduler.plan.plan import Bound, Counts, Plan
 from scheduler.plan.verify import verify
 from tests.builders.answers import answer
@@ -72,13 +72,11 @@ def test_a_paced_plan_is_legal_by_both_judges_and_keeps_its_limits(world_seed: i
 
 def counted(word: str, touched: tuple[Touch, ...], wave_of: tuple[int, ...]) -> Counter[Any]:
     """Moves by (wave, object), counted without the code under test."""
-    names = {
-        "node": lambda one: one.nodes,
-        "asw": lambda one: one.asws,
-        "owner": lambda one: (one.owner,),
-        "tenant": lambda one: (one.tenant,) if one.tenant else (),
-    }[word]
-    return Counter((wave, name) for wave, one in zip(wave_of, touched, strict=True) for name in names(one))
+    found: Counter[Any] = Counter()
+    for wave, one in zip(wave_of, touched, strict=True):
+        names = {"node": one.nodes, "asw": one.asws, "owner": (one.owner,), "tenant": (one.tenant,)}[word]
+        found.update((wave, name) for name in names if name)
+    return found
 
 
 def touch(source: str, target: str = "t", *, asws: tuple[str, ...] = (), owner: str = "", tenant: str = "") -> Touch:
@@ -87,7 +85,9 @@ def touch(source: str, target: str = "t", *, asws: tuple[str, ...] = (), owner: 
 
 def waves(*of: Touch, planned: tuple[int, ...] = (), **limits: Any) -> tuple[tuple[int, ...], list[list[str]]]:
     """(run wave of each move, the words that bound each wave); the first wave is unlimited unless it is asked for."""
-    plan = plan_of(*(move(f"p{k}", *one.nodes, chain=k) for k, one in enumerate(of)), waves=planned or (0,) * len(of))
+    plan = plan_of(
+        *(move(f"p{k}", one.nodes[0], one.nodes[1], k) for k, one in enumerate(of)), waves=planned or (0,) * len(of)
+    )
     paced = pace(plan, of, Limits(**{"first_per_cent": 100, **limits}))
     return paced.wave_of, [[bind.limit for bind in binds] for binds in paced.binds]
 

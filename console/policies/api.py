@@ -1,0 +1,158 @@
+"""Policies over HTTP: 428 without If-Match, 412 where somebody decided meanwhile."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import exceptions, generics, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from console.policies import selectors, services
+from console.policies import serializers as shapes
+from console.rest.permissions import NeedsPermission
+
+IF_MATCH = OpenApiParameter(
+    "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="the version that was read; 0: nothing was"
+)
+REFUSALS = {
+    412: OpenApiResponse(OpenApiTypes.OBJECT, description="somebody decided meanwhile"),
+    428: OpenApiResponse(OpenApiTypes.OBJECT, description="no version was sent"),
+}
+
+
+class PreconditionFailed(exceptions.APIException):
+    status_code = status.HTTP_412_PRECONDITION_FAILED
+    default_code = "version_changed"
+
+
+class PreconditionRequired(exceptions.APIException):
+    status_code = status.HTTP_428_PRECONDITION_REQUIRED
+    default_code = "version_required"
+
+
+class PolicyList(generics.ListAPIView[Any]):
+    """What is decided now, at every place, newest first."""
+
+    permission = "policies.view_policy"
+    permission_classes = (NeedsPermission,)
+    serializer_class = shapes.SettingSerializer
+    filter_backends = ()
+
+    def get_queryset(self) -> Any:
+        return selectors.settings_said(self.request.user)
+
+
+class PolicyHistory(generics.ListAPIView[Any]):
+    """Every version of every setting, newest first."""
+
+    permission = "policies.view_policy"
+    permission_classes = (NeedsPermission,)
+    serializer_class = shapes.SettingSerializer
+    filter_backends = ()
+
+    def get_queryset(self) -> Any:
+        return selectors.history(self.request.user)
+
+
+class Effective(APIView):
+    """What counts for something that touches these pools and tenants of a cluster, and where each value comes from."""
+
+    permission = "policies.view_policy"
+    permission_classes = (NeedsPermission,)
+
+    @extend_schema(parameters=[shapes.AskedSerializer], responses=shapes.ResolvedSerializer(many=True), filters=False)
+    def get(self, request: Request) -> Response:
+        """Every setting with its value there."""
+        asked = shapes.AskedSerializer(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        said = asked.validated_data
+        policy = selectors.effective(request.user, said["cluster"], said["pool"], said["tenant"])
+        return Response(shapes.ResolvedSerializer(list(policy.values()), many=True).data)
+
+
+class PolicySetting(APIView):
+    """One setting at one place."""
+
+    permissions = {  # noqa: RUF012
+        "GET": "policies.view_policy",
+        "PUT": "policies.set_policy",
+        "DELETE": "policies.set_policy",
+    }
+    permission_classes = (NeedsPermission,)
+
+    @extend_schema(parameters=[shapes.PlaceSerializer], responses=shapes.SettingSerializer)
+    def get(self, request: Request, name: str) -> Response:
+        """The newest version; 404 where nothing was ever decided there."""
+        place = self._place(shapes.PlaceSerializer, request.query_params)[1]
+        found = selectors.setting_at(request.user, self._named(name), place)
+        if found is None:
+            raise exceptions.NotFound(f"Nothing was ever decided for {place.words}.")
+        return _answer(found)
+
+    @extend_schema(
+        request=shapes.DecisionSerializer,
+        parameters=[IF_MATCH],
+        responses={200: shapes.SettingSerializer, **REFUSALS},
+    )
+    def put(self, request: Request, name: str) -> Response:
+        """Decide a value on top of the version in If-Match."""
+        said, place = self._place(shapes.DecisionSerializer, request.data)
+        return self._write(
+            lambda: services.set_value(
+                request.user, self._named(name), place, said["value"], reason=said["reason"], version=_version(request)
+            )
+        )
+
+    @extend_schema(
+        parameters=[shapes.ClearingSerializer, IF_MATCH], responses={200: shapes.SettingSerializer, **REFUSALS}
+    )
+    def delete(self, request: Request, name: str) -> Response:
+        """The place says nothing of it any more."""
+        said, place = self._place(shapes.ClearingSerializer, request.query_params)
+        return self._write(
+            lambda: services.clear_value(
+                request.user, self._named(name), place, reason=said["reason"], version=_version(request)
+            )
+        )
+
+    def _place(self, shape: Any, given: Any) -> tuple[dict[str, Any], Any]:
+        """The fields beside the place, and the place."""
+        wish = shape(data=given)
+        wish.is_valid(raise_exception=True)
+        said = dict(wish.validated_data)
+        names = {field: said.pop(field) for field in ("scope", "cluster", "gpu_model", "tenant")}
+        try:
+            return said, services.place_of(**names)
+        except services.SettingError as wrong:
+            raise exceptions.ValidationError({wrong.field: wrong.reason}) from wrong
+
+    def _named(self, name: str) -> str:
+        try:
+            return services.named(name).name
+        except services.SettingError as unknown:
+            raise exceptions.NotFound(unknown.reason) from unknown
+
+    def _write(self, write: Any) -> Response:
+        try:
+            return _answer(write())
+        except services.SettingError as wrong:
+            raise exceptions.ValidationError({wrong.field: wrong.reason}) from wrong
+        except services.VersionMissingError as missing:
+            raise PreconditionRequired(missing.reason) from missing
+        except services.VersionChangedError as changed:
+            raise PreconditionFailed(changed.reason) from changed
+
+
+def _answer(row: Any) -> Response:
+    return Response(shapes.SettingSerializer(row).data, headers={"ETag": f'"{row.version}"'})
+
+
+def _version(request: Request) -> int | None:
+    said = request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"')
+    if not said:
+        return None
+    if not (said.isascii() and said.isdigit()):
+        raise exceptions.ValidationError({"If-Match": "the version is a whole number, as in the ETag"})
+    return int(said)

@@ -1,0 +1,39 @@
+"""What people type when they decide a setting."""
+
+from typing import Any
+
+from django import forms
+
+from console.policies.choices import SETTINGS, Scope
+
+
+class PlaceForm(forms.Form):
+    """Which place a page is about; names that a scope does not use are left aside."""
+
+    scope = forms.ChoiceField(choices=Scope.choices, initial=Scope.FLEET)
+    cluster = forms.CharField(required=False, max_length=253)
+    gpu_model = forms.CharField(required=False, max_length=253, label="GPU model")
+    tenant = forms.CharField(required=False, max_length=253)
+
+
+class SettingForm(PlaceForm):
+    """A value for one setting at one place, on top of the version that was read."""
+
+    name = forms.ChoiceField(choices=[(one.name, f"{one.label} ({one.unit})") for one in SETTINGS.values()])
+    value = forms.IntegerField(required=False, label="Value")
+    reason = forms.CharField(max_length=2000, label="Reason, kept in the history", required=False)
+    version = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
+    of = forms.CharField(required=False, widget=forms.HiddenInput)  # the setting and place whose version that is
+
+    def place(self) -> dict[str, str]:
+        """The arguments of ``services.place_of``."""
+        return {field: self.cleaned_data.get(field) or "" for field in PlaceForm.base_fields}
+
+    def refuse(self, field: str, reason: str) -> None:
+        self.add_error(field if field in self.fields else None, reason)
+
+
+def asked_place(given: Any) -> dict[str, str]:
+    """The place in an address, as the arguments of ``services.place_of``; the fleet where none is named."""
+    said = {field: str(given.get(field, "")) for field in PlaceForm.base_fields}
+    return {**said, "scope": said["scope"] or Scope.FLEET.value}

@@ -1,0 +1,14 @@
+from django.urls import path
+
+from console.policies import api, views
+
+urlpatterns = [
+    path("policies/", views.policy_list, name="list"),
+    path("policies/edit/", views.edit, name="edit"),
+]
+api_urlpatterns = [
+    path("policies/", api.PolicyList.as_view(), name="policies"),
+    path("policies/history/", api.PolicyHistory.as_view(), name="policy-history"),
+    path("policies/effective/", api.Effective.as_view(), name="policy-effective"),
+    path("policies/settings/<slug:name>/", api.PolicySetting.as_view(), name="policy-setting"),
+]
