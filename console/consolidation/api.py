@@ -34,7 +34,8 @@ class RequestPlan(APIView):
         try:
             plan = services.request(request.user, **said.asked(), request_key=key or None)
         except services.RequestError as wrong:
-            raise exceptions.ValidationError({wrong.field: wrong.reason}) from wrong
+            said_wrong = {wrong.field: wrong.reason}
+            raise exceptions.ValidationError({"goal": said_wrong} if wrong.of_goal else said_wrong) from wrong
         return Response(PlanSerializer(plan).data, status=status.HTTP_201_CREATED)
 
 

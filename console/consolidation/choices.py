@@ -28,4 +28,41 @@ RANGES = {
     ),
     "max_moves": Range(0, 10_000_000, None, "Most moves", "empty: no limit"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class GoalChoice:
+    """``fields`` are those of the form that this goal is asked with, beside those that all goals have."""
+
+    label: str
+    words: str
+    fields: tuple[str, ...] = ()
+    searched: tuple[str, ...] = ("depth", "max_moves")
+    labels: tuple[tuple[str, str, str], ...] = ()  # field, label, help
+
+
+GOALS = {
+    "nodes": GoalChoice(
+        "Whole nodes",
+        "as many empty nodes as possible",
+        ("models",),
+        ("depth", "rounds", "partition", "exact_up_to", "max_moves"),
+    ),
+    "drain": GoalChoice(
+        "Drain nodes",
+        "all pods leave the named nodes, for maintenance; none of them goes to another named one",
+        ("nodes", "whole"),
+        labels=(("nodes", "Nodes to drain", "one a line, or between spaces or commas"),),
+    ),
+    "domain": GoalChoice(
+        "Empty a switch",
+        "all pods leave the nodes of one ASW or other network domain, for a job that needs it whole",
+        ("name", "level", "whole"),
+        labels=(
+            ("name", "ASW or other domain", "its name as on the map"),
+            ("level", "Level", "only where several levels have a domain of this name"),
+        ),
+    ),
+}
+WHOLE_UNLESS_SAID = ("domain",)
 SEEDS = Range(0, 2**53 - 1, 0, "Seed", "the same seed on the same data gives the same plan")

@@ -16,6 +16,7 @@ from scheduler.cluster.snapshot import Snapshot
 from scheduler.consolidation.planner import ParamError, Params, Progress, consolidate
 from scheduler.fragmentation.capacity import capacity_of
 from scheduler.fragmentation.shapes import fits, places
+from scheduler.plan.ask import ask_of
 from scheduler.plan.outcome import moved
 from scheduler.plan.plan import Plan as Answer
 from scheduler.plan.resolve import resolve
@@ -48,11 +49,16 @@ def _compute(plan: Plan, worker: str) -> None:
     now = plans.newest_of(plan)
     reach(Milestone.SNAPSHOT_LOADED)
     reporter = _Reporter(plan.pk, worker)
-    params = Params(models=tuple(plan.models_in_scope), **plan.params)
+    params = params_of(plan)
     answer = consolidate(now.snapshot, params, seed=plan.seed, progress=reporter)
     reach(Milestone.PLAN_COMPUTED)
     then = what_fits(now.snapshot, answer)
     plans.propose(plan.pk, worker, answer, now.snapshot, revision=now.revision, digest=now.digest, fits=then)
+
+
+def params_of(plan: Plan) -> Params:
+    given = dict(plan.params)
+    return Params(models=tuple(plan.models_in_scope), goal=ask_of(given.pop("goal", None)), **given)
 
 
 def what_fits(snapshot: Snapshot, answer: Answer) -> list[dict[str, Any]]:

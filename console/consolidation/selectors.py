@@ -47,5 +47,10 @@ def scopes(viewer: Any) -> list[Scope]:
     return found
 
 
+def digest_of(scope: Scope) -> str:
+    """Of the reading in which the scope was found; "" where it is gone since."""
+    return Observation.objects.filter(pk=scope.revision).values_list("digest", flat=True).first() or ""
+
+
 def scope_of(viewer: Any, source_id: int, cluster: str) -> Scope | None:
     return next((one for one in scopes(viewer) if (one.source_id, one.cluster) == (source_id, cluster)), None)

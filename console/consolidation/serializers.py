@@ -4,7 +4,24 @@ from typing import Any
 
 from rest_framework import serializers
 
-from console.consolidation.choices import RANGES, SEEDS
+from console.consolidation.choices import GOALS, RANGES, SEEDS
+
+
+class GoalSerializer(serializers.Serializer[Any]):
+    """What the plan is to reach; each kind takes its own fields and refuses others."""
+
+    kind = serializers.ChoiceField(choices=list(GOALS), default="nodes")
+    nodes = serializers.ListField(
+        child=serializers.CharField(min_length=1, max_length=253),
+        required=False,
+        max_length=10_000,
+        help_text="drain: the nodes to clear",
+    )
+    name = serializers.CharField(required=False, max_length=512, help_text="domain: its name")
+    level = serializers.CharField(required=False, max_length=253, help_text="domain: its level, where it is not clear")
+    whole = serializers.BooleanField(
+        required=False, allow_null=True, default=None, help_text="all or nothing; null: as is usual for the kind"
+    )
 
 
 class RequestSerializer(serializers.Serializer[Any]):
@@ -24,6 +41,7 @@ class RequestSerializer(serializers.Serializer[Any]):
     max_moves = serializers.IntegerField(
         min_value=RANGES["max_moves"].low, max_value=RANGES["max_moves"].high, default=None, allow_null=True
     )
+    goal = GoalSerializer(required=False)
     seed = serializers.IntegerField(min_value=SEEDS.low, max_value=SEEDS.high, default=0)
 
     def asked(self) -> dict[str, Any]:
@@ -34,5 +52,6 @@ class RequestSerializer(serializers.Serializer[Any]):
             "cluster": said["cluster"],
             "models": said["models"],
             "params": {name: said[name] for name in RANGES},
+            "goal": said.get("goal"),
             "seed": said["seed"],
         }

@@ -5,9 +5,12 @@ from typing import Any
 
 from console.consolidation import selectors
 from console.consolidation.choices import RANGES, SEEDS, Range
+from console.inventory import archive
 from console.plans import services as plans
 from console.plans.models import Plan
 from console.plans.selectors import plan_detail
+from scheduler.cluster.build import restrict
+from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan.ask import Ask, ParamError, ask_of, asked_words, check
 from scheduler.plan.goal import NODES
 
@@ -86,10 +89,17 @@ def _ask(scope: selectors.Scope, goal: dict[str, Any] | None) -> Ask:
     try:
         ask = ask_of(given)
         if ask.kind != NODES:
-            check(selectors.snapshot_of(scope), ask)
+            check(_snapshot(scope), ask)
     except ParamError as wrong:
         raise RequestError(wrong.field, _words(wrong), of_goal=True) from wrong
     return ask
+
+
+def _snapshot(scope: selectors.Scope) -> Snapshot:
+    try:
+        return restrict(archive.load(selectors.digest_of(scope)), scope.cluster)
+    except archive.GoneError as gone:
+        raise RequestError("cluster", "its newest reading has just gone; ask again") from gone
 
 
 def _words(wrong: ParamError) -> str:

@@ -1,6 +1,7 @@
 """Asking for a plan in the browser."""
 
 import uuid
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
@@ -8,8 +9,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.consolidation import selectors, services
+from console.consolidation.choices import GOALS
 from console.consolidation.forms import RequestForm
 
+PREFILLED = ("scope", "seed", "nodes", "name", "level", "slots")
 may_request = permission_required("plans.request_plan", raise_exception=True)
 
 
@@ -19,7 +22,7 @@ def new(request: HttpRequest) -> HttpResponse:
     """The form; sent twice with one key it makes one plan."""
     scopes = selectors.scopes(request.user)
     if request.method == "POST":
-        form = RequestForm(request.POST, scopes=scopes)
+        form = RequestForm(request.POST, scopes=scopes, goal=request.POST.get("goal", "nodes"))
         if form.is_valid():
             try:
                 plan = services.request(request.user, **form.asked())
@@ -27,15 +30,31 @@ def new(request: HttpRequest) -> HttpResponse:
             except services.RequestError as wrong:
                 form.refuse(wrong.field, wrong.reason)
         return render(request, "consolidation/new.html", _page(form, scopes), status=400)
-    asked = {name: request.GET[name] for name in ("scope", "seed") if name in request.GET}
+    goal = request.GET.get("goal", "nodes")
+    asked = {name: request.GET[name] for name in PREFILLED if name in request.GET}
     chosen = request.GET.getlist("models")
-    form = RequestForm(initial={"request_key": uuid.uuid4().hex, "models": chosen, **asked}, scopes=scopes)
+    initial = {"request_key": uuid.uuid4().hex, "models": chosen, **asked}
+    form = RequestForm(initial=initial, scopes=scopes, goal=goal if goal in GOALS else "nodes")
     return render(request, "consolidation/new.html", _page(form, scopes))
+
+
+def _segment(key: str, scope: str | None, on: bool) -> dict[str, object]:
+    kept = {"goal": key} | ({"scope": scope} if scope else {})
+    return {"href": f"?{urlencode(kept)}", "label": GOALS[key].label, "on": on}
 
 
 def _page(form: RequestForm, scopes: list[selectors.Scope]) -> dict[str, object]:
     observed = any(not one.acts for one in scopes)
-    return {"section": "plans", "form": form, "scopes": scopes, "observed": observed}
+    goal = next(key for key, one in GOALS.items() if one is form.choice)
+    return {
+        "section": "plans",
+        "form": form,
+        "scopes": scopes,
+        "observed": observed,
+        "goal": goal,
+        "choice": form.choice,
+        "goals": [_segment(key, form["scope"].value(), key == goal) for key in GOALS],
+    }
 
 
 @require_POST

@@ -21,11 +21,13 @@ def map_bytes(before: bytes, after: bytes, marks: bytes, gpus: bytes) -> bytes:
 
 
 def curve(points: list[list[int]], headline: dict[str, Any]) -> dict[str, Any]:
-    """Net emptied nodes by moves kept, with the bound."""
+    """Net emptied nodes, or what is reached of the goal, by moves kept, with the bound."""
+    goal = headline.get("goal")
     return {
         "points": points,
         "moves": headline.get("moves", 0),
-        "net": headline.get("net_emptied", 0),
+        "net": goal["reached"] if goal else headline.get("net_emptied", 0),
+        "unit": goal["unit"] if goal else "nodes",
         "bound": headline.get("net_upper"),
         "proven": headline.get("proven", False),
     }

@@ -10,11 +10,11 @@ from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import compile_arena
 from scheduler.consolidation.clearing import Clearing
 from scheduler.consolidation.draft import Draft
-from scheduler.consolidation.params import Ask, ParamError, Params, Report
+from scheduler.consolidation.params import Params, Report
 from scheduler.consolidation.rounds import Search, switches
+from scheduler.plan.ask import check, domain_of
 from scheduler.plan.goal import DRAIN
 from scheduler.plan.plan import Plan
-from scheduler.plan.promise import nodes_of
 from scheduler.plan.verify import verify
 
 Clock = Callable[[], float] | None
@@ -30,6 +30,7 @@ def reach(snapshot: Snapshot, params: Params, seed: int, progress: Report | None
 
 def _clear(snapshot: Snapshot, params: Params, seed: int, progress: Report | None, clock: Clock) -> Plan:
     ask = params.goal
+    check(snapshot, ask)
     level, names = ("", ask.nodes) if ask.kind == DRAIN else domain_of(snapshot, ask)
     named = _rows(snapshot, names)
     compiled = compile_arena(snapshot, named)
@@ -69,28 +70,5 @@ def _because(plan: Plan, detail: str) -> str:
 
 def _rows(snapshot: Snapshot, names: tuple[str, ...]) -> Bools:
     """[n] The named nodes."""
-    row = {name: n for n, name in enumerate(snapshot.node_name)}
-    named = np.zeros(len(row), np.bool_)
-    for name in names:
-        if name not in row:
-            raise ParamError("nodes", name, "no such node")
-        named[row[name]] = True
-    return named
-
-
-def domain_of(snapshot: Snapshot, ask: Ask) -> tuple[str, tuple[str, ...]]:
-    """The level and the nodes of the domain that is named."""
-    levels = [
-        snapshot.levels[snapshot.domain_level[d]] for d, name in enumerate(snapshot.domain_name) if name == ask.name
-    ]
-    if not levels:
-        raise ParamError("name", ask.name, "no such network domain")
-    if ask.level and ask.level not in levels:
-        raise ParamError("level", ask.level, f"{ask.name} is of level {', '.join(levels)}")
-    if not ask.level and len(levels) > 1:
-        raise ParamError("level", "", f"{ask.name} is the name of several: say which of {', '.join(levels)}")
-    level = ask.level or levels[0]
-    names = nodes_of(snapshot, level, ask.name)
-    if not names:
-        raise ParamError("name", ask.name, f"no node stands under this {level}")
-    return level, names
+    wanted = set(names)
+    return np.array([name in wanted for name in snapshot.node_name], np.bool_)

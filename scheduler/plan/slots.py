@@ -46,7 +46,7 @@ def with_slots(snapshot: Snapshot, shape: str, slots: int, models: tuple[str, ..
         column = getattr(snapshot, name)
         if isinstance(column, np.ndarray):
             value = given.get(name.removeprefix("pod_"), ABSENT if name.endswith(_ABSENT_END) else 0)
-            longer[name] = frozen(np.concatenate([column, np.full(slots, value, column.dtype)]))
+            longer[name] = frozen(np.concatenate([column, np.full((slots, *column.shape[1:]), value, column.dtype)]))
     longer["pod_name"] = (*snapshot.pod_name, *(slot_name(i + 1) for i in range(slots)))
     for name in ("pod_uid", "pod_phase"):
         longer[name] = (*getattr(snapshot, name), *[""] * slots)

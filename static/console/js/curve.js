@@ -1,21 +1,21 @@
-// Net emptied nodes against moves kept.  The handle and the number field say the same; nothing changes until it is sent.
+// Net emptied nodes, or what is reached of a goal, against moves kept.  The handle and the number field say the same; nothing changes until it is sent.
 import { axis, draw, faded, layout, token } from "./charts.js";
 
 /** The point of the last whole chain that has at most `wanted` moves: [moves, net]. */
 export function keptAt(points, wanted) {
-  let found = [0, 0];
+  let found = points[0] ?? [0, 0];
   for (const point of points) if (point[0] <= wanted) found = point;
   return found;
 }
 
 function steps(points) {
-  return [[0, 0], ...points.filter(([moves]) => moves > 0)];
+  return [points.find(([moves]) => moves === 0) ?? [0, 0], ...points.filter(([moves]) => moves > 0)];
 }
 
-/** Net nodes hold until the next whole chain. */
-function staircase(points, line, more = {}) {
+/** What is reached holds until the next whole chain. */
+function staircase(points, unit, line, more = {}) {
   const [x, y] = [points.map(([moves]) => moves), points.map(([, net]) => net)];
-  const shown = { type: "scatter", mode: "lines", hovertemplate: "%{x} moves: %{y} nodes<extra></extra>" };
+  const shown = { type: "scatter", mode: "lines", hovertemplate: `%{x} moves: %{y} ${unit}<extra></extra>` };
   return { ...shown, x, y, line: { shape: "hv", ...line }, ...more };
 }
 
@@ -50,21 +50,21 @@ class Curve {
     const [moves, net] = this.kept;
     const less = this.facts.net - net;
     const whole = moves === wanted ? "" : ` (whole chains: ${moves.toLocaleString("en-US")} moves)`;
-    this.said.textContent = `: ${net.toLocaleString("en-US")} nodes${less ? `, ${less.toLocaleString("en-US")} fewer` : ""}${whole}`;
+    this.said.textContent = `: ${net.toLocaleString("en-US")} ${this.facts.unit}${less ? `, ${less.toLocaleString("en-US")} fewer` : ""}${whole}`;
     return draw(this.plot, () => this.figure());
   }
 
   figure() {
     const [cut] = this.kept;
-    const { moves, bound, net } = this.facts;
+    const { moves, bound, net, unit } = this.facts;
     const kept = this.points.filter(([m]) => m <= cut);
     const dropped = this.points.filter(([m]) => m >= cut);
     const top = Math.max(net, bound ?? 0, 1) * 1.12;
     const title = { text: "moves kept, chain by chain", font: { size: 11 } };
     return {
       data: [
-        staircase(kept, { color: token("accent"), width: 2 }, { fill: "tozeroy", fillcolor: faded("accent", 0.12) }),
-        staircase(dropped, { color: token("faint"), width: 1.6, dash: "4px,3px" }),
+        staircase(kept, unit, { color: token("accent"), width: 2 }, { fill: "tozeroy", fillcolor: faded("accent", 0.12) }),
+        staircase(dropped, unit, { color: token("faint"), width: 1.6, dash: "4px,3px" }),
       ],
       layout: layout({
         margin: { l: 38, r: 12, t: 16, b: 34 },

@@ -1,0 +1,19 @@
+"""What a plan is for, on its page and in lists."""
+
+from typing import Any
+
+from django import template
+
+from console.plans.selectors.goals import GoalWords, goal_words, short_words
+
+register = template.Library()
+
+
+@register.filter(name="goal_words")
+def goal_words_of(headline: dict[str, Any]) -> GoalWords | None:
+    return goal_words(headline.get("goal"), headline.get("moves", 0))
+
+
+@register.filter
+def goal_short(goal: dict[str, Any]) -> str:
+    return short_words(goal)

@@ -1,0 +1,127 @@
+"""What may be asked of a planner beside whole nodes, and whether a cluster has what the question names."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.cluster.snapshot import Snapshot
+from scheduler.plan.goal import DOMAIN, DRAIN, GANG, KINDS, NODES, SHAPE, SPARE
+from scheduler.plan.promise import nodes_of
+from scheduler.plan.slots import SHAPE_WORDS
+
+
+class ParamError(ValueError):
+    """A parameter outside its range; ``field`` names it."""
+
+    def __init__(self, field: str, value: object, reason: str) -> None:
+        self.field, self.value, self.reason = field, value, reason
+        super().__init__(f"{field}: {reason} (got {value!r})")
+
+
+MOST_NAMED = 10_000  # nodes of a drain, slots of a shape
+GIVEN = {  # what each goal is asked with
+    NODES: (),
+    DRAIN: ("nodes",),
+    DOMAIN: ("name", "level"),
+    SHAPE: ("name", "slots"),
+    GANG: ("name",),
+    SPARE: ("nodes",),
+}
+ALL_OR_NOTHING = (DOMAIN, GANG, SPARE)  # unless said otherwise; of a gang and a spare a part is no use
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What a plan is to reach.  Raises ``ParamError`` for the first field that its kind cannot be asked with."""
+
+    kind: str = NODES  # of ``plan.goal.KINDS``
+    nodes: tuple[str, ...] = ()  # DRAIN: the nodes to clear; SPARE: the failing one
+    name: str = ""  # DOMAIN: of the domain; SHAPE: such as 8G128C; GANG: namespace/name of a gang or pod
+    level: str = ""  # DOMAIN: of the domain; "" where only one has that name
+    slots: int = 0  # SHAPE: how many
+    whole: bool | None = None  # all or nothing; None: as is usual for this kind
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ParamError("goal", self.kind, f"must be one of {', '.join(KINDS)}")
+        for field in ("nodes", "name", "level", "slots"):
+            given, known = getattr(self, field), field in GIVEN[self.kind]
+            if given and not known:
+                raise ParamError(field, given, f"says nothing for the goal {self.kind}")
+            if known and not given and field != "level":
+                raise ParamError(field, given, f"is needed for the goal {self.kind}")
+        self._check()
+
+    def _check(self) -> None:
+        if len(set(self.nodes)) < len(self.nodes) or len(self.nodes) > MOST_NAMED:
+            raise ParamError("nodes", len(self.nodes), f"must be at most {MOST_NAMED} names, each once")
+        if self.kind == SPARE and len(self.nodes) != 1:
+            raise ParamError("nodes", self.nodes, "must be one node: spares are found one by one")
+        if self.kind == SHAPE:
+            within("slots", self.slots, 1, MOST_NAMED)
+            if not re.fullmatch(SHAPE_WORDS, self.name):
+                raise ParamError("name", self.name, "must be a shape such as 8G128C: GPUs, then CPU cores")
+        if self.kind == GANG and not all(self.name.partition("/")):
+            raise ParamError("name", self.name, "must be namespace/name of a gang or pod")
+        if self.kind in (GANG, SPARE) and self.whole is False:
+            raise ParamError("whole", False, "a part of a gang is of no use: it is all or nothing")
+
+    @property
+    def all_or_nothing(self) -> bool:
+        return self.kind in ALL_OR_NOTHING if self.whole is None else self.whole
+
+
+def ask_of(given: Mapping[str, Any] | None) -> Ask:
+    """From plain values, as they are stored; None: whole nodes."""
+    fields = dict(given or {})
+    return Ask(**{**fields, "nodes": tuple(fields.get("nodes", ()))})
+
+
+def check(snapshot: Snapshot, ask: Ask) -> None:
+    """Raises ``ParamError`` for the first thing that the question names and the cluster does not have."""
+    known = set(snapshot.node_name) if ask.nodes else set()
+    for name in ask.nodes:
+        if name not in known:
+            raise ParamError("nodes", name, "no such node")
+    if ask.kind == DOMAIN:
+        domain_of(snapshot, ask)
+
+
+def domain_of(snapshot: Snapshot, ask: Ask) -> tuple[str, tuple[str, ...]]:
+    """The level and the nodes of the domain that is named."""
+    levels = [
+        snapshot.levels[snapshot.domain_level[d]] for d, name in enumerate(snapshot.domain_name) if name == ask.name
+    ]
+    if not levels:
+        raise ParamError("name", ask.name, "no such network domain")
+    if ask.level and ask.level not in levels:
+        raise ParamError("level", ask.level, f"{ask.name} is of level {', '.join(levels)}")
+    if not ask.level and len(levels) > 1:
+        raise ParamError("level", "", f"{ask.name} is the name of several: say which of {', '.join(levels)}")
+    level = ask.level or levels[0]
+    names = nodes_of(snapshot, level, ask.name)
+    if not names:
+        raise ParamError("name", ask.name, f"no node stands under this {level}")
+    return level, names
+
+
+def within(field: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ParamError(field, value, f"must be a whole number from {low} to {high}")
+
+
+def asked_words(ask: Ask) -> str:
+    """The question in a few words, such as a title has."""
+    match ask.kind:
+        case "drain":
+            return f"drain {ask.nodes[0]}" if len(ask.nodes) == 1 else f"drain {len(ask.nodes)} nodes"
+        case "domain":
+            return f"empty {ask.level} {ask.name}" if ask.level else f"empty {ask.name}"
+        case "shape":
+            return f"make room for {ask.slots} x {ask.name}"
+        case "gang":
+            return f"make {ask.name} fit"
+        case "spare":
+            return f"replace {ask.nodes[0]} by a spare"
+    return "empty nodes"
