@@ -61,6 +61,7 @@ class Named:
     meaning: str
     optional: bool = False
     group: str = "Pace"
+    none: str = "no limit"  # what None means, in words
 
     def wrong(self, value: Any) -> str:
         """What speaks against a value, in words; "" if nothing does."""
@@ -73,12 +74,41 @@ class Named:
     def said(self, value: int | None) -> str:
         """The value in words, with its unit."""
         if value is None:
-            return "no limit"
+            return self.none
         unit = self.unit.removesuffix("s") if value == 1 else self.unit
         return f"{value:,} {unit}"
 
 
 _MANY = 1_000_000
+PRICES = (
+    Named("least_worth", "Least worth", "times its cost", 1, 0, 1_000, Merge.NEAREST,
+          "Nodes that gain fewer GPU-hours than this many times what emptying them costs are left alone.",
+          group="Price"),
+    Named("gain_hours", "A whole node counts for", "hours", 4, 1, 720, Merge.NEAREST,
+          "So long an emptied node is expected to be worth more as a whole than in pieces.", group="Price"),
+    Named("start_seconds", "Start", "seconds", 60, 0, 86_400, Merge.NEAREST,
+          "From a pod's place on a node to its work, without what is fetched.", group="Price"),
+    Named("image_mib", "Image", "MiB", 20_480, 0, _MANY, Merge.NEAREST,
+          "Pulled by a node that has not run the pod before.", group="Price"),
+    Named("state_per_cent", "State", "% of device memory", 50, 0, 100, Merge.NEAREST,
+          "Of the device memory that a pod holds, so much is read back from the store.", group="Price"),
+    Named("network_mib_per_second", "Network into a node", "MiB a second", 2_000, 1, _MANY, Merge.NEAREST,
+          "How fast images come.", group="Price"),
+    Named("store_mib_per_second", "Store to a pod", "MiB a second", 1_000, 1, _MANY, Merge.NEAREST,
+          "How fast checkpoints and weights are read back.", group="Price"),
+    Named("rebuild_seconds", "Cold caches", "seconds", 300, 0, 86_400, Merge.NEAREST,
+          "Work that a service loses until its caches (such as keys and values of prompts) are warm again.",
+          group="Price"),
+    Named("checkpoint_age_seconds", "Assumed checkpoint age", "seconds", 1_800, 0, 30 * 86_400, Merge.NEAREST,
+          "Work since the last checkpoint of jobs that do not tell: silence must not pay.", group="Price"),
+    Named("failure_per_mille", "Moves that fail", "of 1,000 moves", 10, 0, 1_000, Merge.NEAREST,
+          "Of high priority; half as many count for low priority.", group="Price"),
+    Named("recovery_seconds", "Recovery", "seconds", 900, 0, 86_400, Merge.NEAREST,
+          "So long a pod does not work after a move that failed.", group="Price"),
+    Named("usd_cents_per_gpu_hour", "GPU-hour", "US cents", None, 1, _MANY, Merge.NEAREST,
+          "What an hour of one GPU costs; money is not stated where nobody says.", optional=True, group="Price",
+          none="not said"),
+)  # fmt: skip
 SETTINGS: dict[str, Named] = {
     one.name: one
     for one in (
@@ -103,5 +133,6 @@ SETTINGS: dict[str, Named] = {
               optional=True, group="Approval"),
         Named("valid_minutes", "Valid for", "minutes", 30, 5, 720, Merge.NEAREST,
               "So long a proposal waits for its approval, and an approval for its start.", group="Approval"),
+        *PRICES,
     )
 }  # fmt: skip

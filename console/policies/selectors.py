@@ -1,7 +1,8 @@
 """Which value counts where, and where it comes from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -69,6 +70,21 @@ def policy_for(cluster: str, pools: Iterable[str] = (), tenants: Iterable[str] =
 def merged(setting: Named, said: list[Said], place: Place) -> Resolved:
     """What would count at ``place`` if this was all that is decided."""
     return _resolved(setting, said, [place.gpu_model], [place.tenant])
+
+
+def nearest_of(cluster: str, names: Collection[str]) -> Callable[[str, str], dict[str, int | None]]:
+    """For a pool (GPU model) and a tenant: what counts there, of each of these settings.  One query for all of them."""
+    applies = Q(scope__in=(Scope.FLEET, Scope.TENANT)) | Q(scope__in=(Scope.CLUSTER, Scope.POOL), cluster=cluster)
+    said: dict[str, list[Said]] = {name: [] for name in names}
+    for row in decided().filter(applies, name__in=list(names)):
+        said[row.name].append(Said(row.place, row.value, row.version))
+
+    @cache
+    def there(pool: str, tenant: str) -> dict[str, int | None]:
+        place = {name: [one for one in found if _covers(one.place, pool, tenant)] for name, found in said.items()}
+        return {name: _nearest(SETTINGS[name], found, [pool], [tenant]).value for name, found in place.items()}
+
+    return there
 
 
 def decided() -> QuerySet[Setting]:

@@ -215,3 +215,15 @@ def test_turning_to_another_setting_shows_it_before_it_is_decided(client: Any) -
     assert (shown.status_code, Setting.objects.count()) == (200, 1)
     form = shown.context["form"]
     assert (form["version"].value(), form["of"].value()) == (1, "moves_per_node|fleet|||")
+
+
+def test_each_pool_and_tenant_has_its_own_nearest_value(django_assert_num_queries: Any) -> None:
+    decide("start_seconds", FLEET, 100)
+    decide("start_seconds", POOL, 200)
+    decide("start_seconds", TENANT, 300)
+    decide("start_seconds", Place(Scope.POOL, "elsewhere", "H20"), 400)
+    with django_assert_num_queries(1):
+        there = selectors.nearest_of("default", ["start_seconds", "image_mib"])
+        asked = [("H20", ""), (POOL.gpu_model, ""), (POOL.gpu_model, "t1"), ("H20", "t1"), ("", "")]
+        assert [there(*one)["start_seconds"] for one in asked] == [100, 200, 300, 300, 100]
+        assert there("H20", "")["image_mib"] == SETTINGS["image_mib"].default
