@@ -33,15 +33,18 @@ from scheduler.fragmentation.report import Report, as_json, report
 from scheduler.kubernetes.dump import read_dump
 from scheduler.kubernetes.options import AUTO, Options, levels_of
 from scheduler.kubernetes.unheld import Unheld, summary
+from scheduler.plan.ask import one_goal
 from scheduler.plan.plan import Plan
+from scheduler.plan.told import goal_lines, plan_json
 from scheduler.worlds.generate import WORLDS
 from scheduler.worlds.generate import generate as generate_world
 from scheduler.worlds.openb import read_openb, read_shapes
 from scheduler.worlds.tables import read_tables
 
-BAD_INPUT = 2
+NO, BAD_INPUT = 1, 2
 SHOWN_ROWS = 40  # rows of a table for people; --json has them all
 STREAM = Path("-")
+OPTIONS = {"nodes": "--drain or --spare", "name": "--empty-domain, --make-room or --seat", "models": "--model"}
 
 main = typer.Typer(
     name="slackline",
@@ -88,14 +91,25 @@ def consolidate(
     exact: Annotated[int, typer.Option("--exact-up-to", help="Nodes: larger clusters get no solver; 0: none.")] = 40,
     max_moves: Annotated[int | None, typer.Option(help="At most this many moves.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after this long with the plan so far.")] = None,
+    drain: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Move all pods off it; repeatable.")] = None,
+    empty_domain: Annotated[str | None, typer.Option(metavar="NAME", help="Clear an ASW or other domain.")] = None,
+    level: Annotated[str, typer.Option(help="Level of the domain, where several have its name.")] = "",
+    make_room: Annotated[str | None, typer.Option(metavar="SHAPE", help="Make room for it, such as 8G128C.")] = None,
+    slots: Annotated[int, typer.Option(help="How often the shape is to fit.")] = 1,
+    model: Annotated[list[str] | None, typer.Option(help="GPU model in scope; repeatable; default: all.")] = None,
+    seat: Annotated[str | None, typer.Option(metavar="NS/NAME", help="Make a pending gang or pod fit.")] = None,
+    spare: Annotated[str | None, typer.Option(metavar="NODE", help="Move a gang off it to a spare.")] = None,
+    whole: Annotated[bool | None, typer.Option("--whole/--partly", help="All of the goal or nothing.")] = None,
     cluster: ClusterName = None,
     json: AsJson = False,
 ) -> None:
-    """Plan the moves that empty the most nodes.  Ctrl-C stops with the valid plan so far."""
+    """Plan the moves that empty the most nodes, or reach another goal.  Ctrl-C stops with the valid plan so far."""
     with _bad_input():
+        goal = one_goal(drain, empty_domain, level, make_room, slots, seat, spare, whole)
         params = Params(
-            depth=depth, rounds=rounds, partition=partition, exact_up_to=exact, max_moves=max_moves, seconds=seconds
-        )
+            depth=depth, rounds=rounds, partition=partition, exact_up_to=exact, max_moves=max_moves, seconds=seconds,
+            models=tuple(model or ()), goal=goal,
+        )  # fmt: skip
         _check_seed(seed)
         world = _snapshot(snapshot, cluster)
         started = time.monotonic()
@@ -103,9 +117,11 @@ def consolidate(
             plan = plan_moves(world, params, seed=seed, progress=tell, clock=time.monotonic)
         took = time.monotonic() - started
     if json:
-        _print_json(_plan_json(plan, took))
+        _print_json(plan_json(plan, took))
     else:
         _show_plan(plan, took)
+    if plan.aim is not None and plan.aim.reached < plan.aim.wanted:
+        raise typer.Exit(NO)
 
 
 @main.command()
@@ -176,7 +192,7 @@ def _bad_input() -> Iterator[None]:
     except InputError as error:
         _refuse(error.path, error.value, error.reason)
     except ParamError as error:
-        _refuse(f"--{error.field.replace('_', '-')}", error.value, error.reason)
+        _refuse(OPTIONS.get(error.field, f"--{error.field.replace('_', '-')}"), error.value, error.reason)
     except OSError as error:
         _refuse(str(error.filename or "file"), None, error.strerror or str(error))
 
@@ -298,49 +314,17 @@ def _progress() -> Iterator[Callable[[Reached], bool]]:
 # Plans and reports for machines and for people
 
 
-def _plan_json(plan: Plan, seconds: float) -> dict[str, Any]:
-    return {
-        "snapshot_digest": plan.snapshot_digest,
-        "plan_digest": plan.digest(),
-        "emptied_nodes": list(plan.emptied_nodes),
-        "moves": [
-            {
-                "pod": move.pod,
-                "from": move.source,
-                "to": move.target,
-                "wave": wave,
-                "mode": move.mode,
-                "after": list(move.after),
-            }
-            for move, wave in zip(plan.moves, plan.wave_of, strict=True)
-        ],
-        "before": {"slack_nodes": plan.before.slack_nodes, "empty_nodes": plan.before.empty_nodes},
-        "after": {"slack_nodes": plan.after.slack_nodes, "empty_nodes": plan.after.empty_nodes},
-        "kept": [
-            {
-                "node": kept.node,
-                "reason": kept.reason,
-                "blockers": [{"pod": b.pod, "constraint": b.constraint, "missing": b.missing} for b in kept.blockers],
-                "targets": kept.targets,
-            }
-            for kept in plan.kept
-        ],
-        "bound": {"net_upper": plan.bound.net_upper, "gap": plan.bound.gap, "proven": plan.bound.proven},
-        "notes": list(plan.notes),
-        "seconds": round(seconds, 3),
-    }
-
-
 def _show_plan(plan: Plan, seconds: float) -> None:
     before, after = plan.before, plan.after
     waves = plan.wave_of[-1] + 1 if plan.wave_of else 0
     lines = [
         f"plan {plan.digest()}",
+        *goal_lines(plan),
         f"{_count(plan.net_emptied, 'node')} net emptied by {_count(len(plan.moves), 'move')}"
         f" in {_count(waves, 'wave')} ({seconds:.1f} s)",
         f"empty nodes {before.empty_nodes} -> {after.empty_nodes}, slack {before.slack_nodes} -> {after.slack_nodes}",
-        f"no plan can net more than {plan.bound.net_upper} (gap {plan.bound.gap:.1%})"
-        + (", proven the best" if plan.bound.proven else ""),
+        f"no plan can {'net' if plan.aim is None else 'reach'} more than {plan.bound.net_upper}"
+        f" (gap {plan.bound.gap:.1%})" + (", proven the best" if plan.bound.proven else ""),
         *([] if plan.moves else ["no move is worth making"]),
         *plan.notes,
     ]
@@ -349,6 +333,8 @@ def _show_plan(plan: Plan, seconds: float) -> None:
     _show_table(
         "Moves", ("wave", "pod", "from", "to", "mode"), [(w + 1, m.pod, m.source, m.target, m.mode) for w, m in moves]
     )
+    seats = () if plan.aim is None else plan.aim.seats
+    _show_table("Seats", ("who", "node"), [(one.who, one.node) for one in seats])
     reasons: dict[str, int] = {}
     for kept in plan.kept:
         reasons[kept.reason] = reasons.get(kept.reason, 0) + 1

@@ -32,10 +32,18 @@ def new(request: HttpRequest) -> HttpResponse:
         return render(request, "consolidation/new.html", _page(form, scopes), status=400)
     goal = request.GET.get("goal", "nodes")
     asked = {name: request.GET[name] for name in PREFILLED if name in request.GET}
+    asked = {"scope": _named_scope(request, scopes), **asked}
     chosen = request.GET.getlist("models")
     initial = {"request_key": uuid.uuid4().hex, "models": chosen, **asked}
     form = RequestForm(initial=initial, scopes=scopes, goal=goal if goal in GOALS else "nodes")
     return render(request, "consolidation/new.html", _page(form, scopes))
+
+
+def _named_scope(request: HttpRequest, scopes: list[selectors.Scope]) -> str:
+    """Links from other pages name cluster and source, as people do."""
+    source, cluster = request.GET.get("source"), request.GET.get("cluster")
+    fitting = (one for one in scopes if one.cluster == cluster and source in (None, "", one.source))
+    return next((one.key for one in fitting), "")
 
 
 def _segment(key: str, scope: str | None, on: bool) -> dict[str, object]:

@@ -21,6 +21,7 @@ class State(TextChoices):
     FAILED = "failed", "Failed"
 
 
+NOT_POSSIBLE = "not_possible"  # what NOTHING_TO_DO is called where the goal is not reached
 OBSERVED = "observed"  # what PROPOSED is called where the source cannot act
 
 

@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from console.plans.choices import OBSERVED, FreezeScope, Kind, State, StepState, Verdict
+from console.plans.choices import NOT_POSSIBLE, OBSERVED, FreezeScope, Kind, State, StepState, Verdict
 from console.plans.lifecycle import AWAITING, FINAL, RUNNING
 
 SIGNED = (State.APPROVED, State.EXECUTING, State.PAUSED, State.HALTED, State.SUCCEEDED)
@@ -114,7 +114,10 @@ class Plan(models.Model):
 
     @property
     def shown_state(self) -> str:
-        """For people: a plan for a source that is only observed waits for nobody."""
+        """For people: a plan for a source that is only observed waits for nobody; a no is no "nothing to do"."""
+        goal = self.headline.get("goal")
+        if self.state == State.NOTHING_TO_DO and goal and goal["reached"] < goal["wanted"]:
+            return NOT_POSSIBLE
         return OBSERVED if self.state == State.PROPOSED and not self.source.acts else self.state
 
 

@@ -20,6 +20,7 @@ from scheduler.plan.goal import Goal
 from scheduler.plan.plan import Kept, Plan
 from scheduler.plan.promise import busy_nodes, reached_on
 
+WHOLE_NOTE = "all or nothing"
 ATTEMPTS = 8  # each with another order of nodes
 LARGE = 2_000  # nodes of a cluster that gets two attempts
 
@@ -38,7 +39,13 @@ class Clearing(Draft):
         return msgspec.structs.replace(found, goal=goal, bound=bound)
 
     def _kept(self, after: Occupancy) -> tuple[Kept, ...]:
-        return explain(self.snapshot, self.compiled, self.params, bool(self.notes), self.named)
+        cut = any(not note.startswith(WHOLE_NOTE) for note in self.notes)
+        kept = explain(self.snapshot, self.compiled, self.params, cut, self.named)
+        # Of these every pod could leave: the others hold them
+        return tuple(msgspec.structs.replace(k, reason="whole") if self._held_by_others(k, cut) else k for k in kept)
+
+    def _held_by_others(self, kept: Kept, cut: bool) -> bool:
+        return self.goal.whole and not cut and not kept.blockers
 
     def _reopen(self) -> None:
         """Empty nodes may receive, named ones never."""

@@ -8,7 +8,7 @@ from scheduler.cluster.snapshot import Bools, Snapshot
 from scheduler.consolidation import clearing
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import compile_arena
-from scheduler.consolidation.clearing import Clearing
+from scheduler.consolidation.clearing import WHOLE_NOTE, Clearing
 from scheduler.consolidation.draft import Draft
 from scheduler.consolidation.params import Params, Report
 from scheduler.consolidation.rounds import Search, switches
@@ -64,7 +64,7 @@ def _whole(plan: Plan) -> bool:
 def _because(plan: Plan, detail: str) -> str:
     goal = plan.aim
     if goal is not None and goal.whole and goal.reached < goal.wanted:
-        return f"all or nothing: {goal.reached} of {goal.wanted} {goal.unit} would be reached"
+        return f"{WHOLE_NOTE}: {goal.reached} of {goal.wanted} {goal.unit} would be reached"
     return f"cut: refused by the judge: {detail}"
 
 

@@ -111,6 +111,21 @@ def within(field: str, value: object, low: int, high: int) -> None:
         raise ParamError(field, value, f"must be a whole number from {low} to {high}")
 
 
+def one_goal(drain: list[str] | None, domain: str | None, level: str, shape: str | None, slots: int, seat: str | None,
+          spare: str | None, whole: bool | None) -> Ask:  # fmt: skip
+    """The one goal that is asked for; whole nodes where none is."""
+    asked: list[dict[str, Any]] = [
+        *([{"kind": DRAIN, "nodes": tuple(name for one in drain for name in one.split(",") if name)}] if drain else []),
+        *([{"kind": DOMAIN, "name": domain, "level": level}] if domain else []),
+        *([{"kind": SHAPE, "name": shape, "slots": slots}] if shape else []),
+        *([{"kind": GANG, "name": seat}] if seat else []),
+        *([{"kind": SPARE, "nodes": (spare,)}] if spare else []),
+    ]
+    if len(asked) > 1:
+        raise ParamError("goal", [one["kind"] for one in asked], "give one of them")
+    return Ask(**asked[0], whole=whole) if asked else Ask()
+
+
 def asked_words(ask: Ask) -> str:
     """The question in a few words, such as a title has."""
     match ask.kind:
