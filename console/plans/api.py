@@ -113,7 +113,7 @@ class AbortPreview(APIView):
         return Response(shapes.StoppingSerializer(selectors.stopping(request.user, plan)).data)
 
 
-class _Action(APIView):
+class Action(APIView):
     """A POST that changes one plan and answers with it."""
 
     permission_classes = (NeedsPermission,)
@@ -133,13 +133,13 @@ class _Action(APIView):
         raise NotImplementedError
 
 
-def _digest(request: Request, said: dict[str, Any]) -> str:
+def digest_of(request: Request, said: dict[str, Any]) -> str:
     """From If-Match, else from the field; "" where neither was sent."""
     header = request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"')
     return header or said.get("digest", "")
 
 
-class Approve(_Action):
+class Approve(Action):
     permission, shape = "plans.approve_plan", shapes.ApprovalSerializer
 
     @extend_schema(
@@ -150,11 +150,11 @@ class Approve(_Action):
         return self.answer(request, plan_id)
 
     def perform(self, request: Request, plan_id: int, said: dict[str, Any]) -> Any:
-        digest = _digest(request, said)
+        digest = digest_of(request, said)
         return services.approve_plan(request.user, plan_id, digest, said["reason"], start=said["start"])
 
 
-class Reject(_Action):
+class Reject(Action):
     permission, shape = "plans.approve_plan", shapes.DigestedSerializer
 
     @extend_schema(
@@ -165,10 +165,10 @@ class Reject(_Action):
         return self.answer(request, plan_id)
 
     def perform(self, request: Request, plan_id: int, said: dict[str, Any]) -> Any:
-        return services.reject_plan(request.user, plan_id, _digest(request, said), said["reason"])
+        return services.reject_plan(request.user, plan_id, digest_of(request, said), said["reason"])
 
 
-class Cancel(_Action):
+class Cancel(Action):
     permission = "plans.request_plan"
 
     @extend_schema(request=shapes.ReasonSerializer, responses=shapes.PlanSerializer)
@@ -180,7 +180,7 @@ class Cancel(_Action):
         return services.cancel_plan(request.user, plan_id, said["reason"])
 
 
-class Stop(_Action):
+class Stop(Action):
     permission = "plans.request_plan"
 
     @extend_schema(request=None, responses=shapes.PlanSerializer)
@@ -192,7 +192,7 @@ class Stop(_Action):
         return services.stop_planning(request.user, plan_id)
 
 
-class Start(_Action):
+class Start(Action):
     permission, shape = "plans.run_plan", shapes.StartSerializer
 
     @extend_schema(request=shapes.StartSerializer, parameters=[IF_MATCH], responses=shapes.PlanSerializer)
@@ -201,10 +201,10 @@ class Start(_Action):
         return self.answer(request, plan_id)
 
     def perform(self, request: Request, plan_id: int, said: dict[str, Any]) -> Any:
-        return services.start_plan(request.user, plan_id, _digest(request, said) or None)
+        return services.start_plan(request.user, plan_id, digest_of(request, said) or None)
 
 
-class Pause(_Action):
+class Pause(Action):
     permission = "plans.run_plan"
 
     @extend_schema(request=shapes.ReasonSerializer, responses=shapes.PlanSerializer)
@@ -216,7 +216,7 @@ class Pause(_Action):
         return services.pause_plan(request.user, plan_id, said["reason"])
 
 
-class Resume(_Action):
+class Resume(Action):
     permission = "plans.run_plan"
 
     @extend_schema(request=shapes.ReasonSerializer, responses=shapes.PlanSerializer)
@@ -228,7 +228,7 @@ class Resume(_Action):
         return services.resume_plan(request.user, plan_id, said["reason"])
 
 
-class Abort(_Action):
+class Abort(Action):
     permission, shape = "plans.run_plan", shapes.NeedsReasonSerializer
 
     @extend_schema(request=shapes.NeedsReasonSerializer, responses=shapes.PlanSerializer)
@@ -240,7 +240,7 @@ class Abort(_Action):
         return services.abort_plan(request.user, plan_id, said["reason"])
 
 
-class Drop(_Action):
+class Drop(Action):
     permission = "plans.request_plan"
 
     @extend_schema(request=None, responses={201: shapes.PlanSerializer})
@@ -252,7 +252,7 @@ class Drop(_Action):
         return services.drop_stale_moves(request.user, plan_id)
 
 
-class LeaveOut(_Action):
+class LeaveOut(Action):
     permission, shape = "plans.run_plan", shapes.DigestedSerializer
 
     @extend_schema(request=shapes.DigestedSerializer, parameters=[IF_MATCH], responses=shapes.PlanSerializer)
@@ -261,10 +261,10 @@ class LeaveOut(_Action):
         return self.answer(request, plan_id)
 
     def perform(self, request: Request, plan_id: int, said: dict[str, Any]) -> Any:
-        return services.leave_out_changed(request.user, plan_id, said["reason"], _digest(request, said))
+        return services.leave_out_changed(request.user, plan_id, said["reason"], digest_of(request, said))
 
 
-class RollBack(_Action):
+class RollBack(Action):
     permission, shape = "plans.request_plan", shapes.NeedsReasonSerializer
 
     @extend_schema(request=shapes.NeedsReasonSerializer, responses={201: shapes.PlanSerializer})
@@ -276,7 +276,7 @@ class RollBack(_Action):
         return services.roll_back(request.user, plan_id, said["reason"])
 
 
-class Cut(_Action):
+class Cut(Action):
     permission, shape = "plans.request_plan", shapes.CutSerializer
 
     @extend_schema(request=shapes.CutSerializer, responses={201: shapes.PlanSerializer})

@@ -10,6 +10,7 @@ from django.utils import timezone
 from console.plans import charts, selectors, tables
 from console.plans.choices import State, StepState
 from console.plans.filters import MoveFilter, PlanFilter
+from console.plans.forms import UNASSIGNED, PartForm
 from console.plans.lifecycle import COMPUTING
 from console.plans.selectors.goals import goal_tiles, goal_unit
 from console.ui.figures import number, plural, signed, whole_gpus
@@ -17,6 +18,7 @@ from console.ui.filters import Choice, Filter, one_of
 from console.ui.orders import order_of, order_words
 
 LISTED = 25
+CHAINS_SHOWN = 100  # to be ticked; the others are typed by their numbers
 # Neither changed under its feet nor begun: of these a shorter plan may stand.
 UNCHANGED = (State.PROPOSED, State.APPROVED, State.EXPIRED, State.REJECTED, State.CANCELLED)
 
@@ -79,6 +81,27 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
 def with_waves(request: HttpRequest, plan_id: int, changes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The changes, each with the wave of its moves (from 1) where they are all of one."""
     touched = {move for change in changes for move in change["moves"]}
+def part_page(request: HttpRequest, plan: Any, chains: list[Any], form: PartForm) -> dict[str, Any]:
+    """What can be left out of a proposal, what is chosen, and whether this person may decide."""
+    asked = request.POST if request.method == "POST" else request.GET
+    chosen = asked.getlist("tenant"), {word for word in asked.getlist("chain") if word}
+    largest = sorted(chains, key=lambda chain: (str(chain.number) not in chosen[1], -chain.gpu_milli, chain.number))
+    checks = selectors.approval_checks(request.user, plan)
+    return {
+        "section": "plans",
+        "plan": plan,
+        "h": plan.headline,
+        "form": form,
+        "tenants": [{**row, "value": row["tenant"] or UNASSIGNED} for row in plan.impact],
+        "chains": largest[:CHAINS_SHOWN],
+        "hidden_chains": max(0, len(chains) - CHAINS_SHOWN),
+        "chosen_tenants": chosen[0],
+        "chosen_chains": chosen[1],
+        "failing": [check for check in checks if not check.holds],
+        "may_decide": request.user.has_perm("plans.approve_plan") and all(check.holds for check in checks),
+    }
+
+
     if not touched:
         return list(changes)
     wave = dict(selectors.moves(request.user, plan_id).filter(index__in=touched).values_list("index", "run_wave"))

@@ -121,6 +121,34 @@ class StartSerializer(serializers.Serializer[Any]):
 
 
 class CutSerializer(serializers.Serializer[Any]):
+class LeftSerializer(serializers.Serializer[Any]):
+    chain = serializers.IntegerField(help_text="from 1")
+    node = serializers.CharField()
+    moves = serializers.IntegerField()
+    tenants = serializers.ListField(child=serializers.CharField(allow_blank=True))
+    why = serializers.ChoiceField(choices=["chosen", "tenant", "waits"])
+    words = serializers.CharField()
+
+
+class PartSerializer(serializers.Serializer[Any]):
+    """What would remain of a proposal; ``digest`` is what is approved."""
+
+    digest = serializers.CharField()
+    ok = serializers.BooleanField(help_text="the judge says yes to what remains")
+    fault = serializers.CharField(allow_blank=True)
+    headline = serializers.JSONField()
+    impact = serializers.JSONField()
+    left = LeftSerializer(many=True)
+
+
+class PartApprovalSerializer(ApprovalSerializer):
+    part_digest = serializers.RegexField(r"^[0-9a-f]{64}$", help_text="of what remains, as previewed")
+    tenants = serializers.ListField(child=serializers.CharField(allow_blank=True), required=False, default=list)
+    chains = serializers.ListField(
+        child=serializers.IntegerField(min_value=1), required=False, default=list, help_text="numbers from 1"
+    )
+
+
     moves = serializers.IntegerField(min_value=1, max_value=2_147_483_647)
 
 

@@ -1,7 +1,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from console.plans import api, views
+from console.plans import api, api_parts, views
 
 
 class ActionConverter(StringConverter):
@@ -22,6 +22,7 @@ urlpatterns = [
     path("plans/<row:plan_id>/map", views.plan_map, name="map"),
     path("plans/<row:plan_id>/map/layout", views.map_layout, name="map-layout"),
     path("plans/<row:plan_id>/cut/", views.cut, name="cut"),
+    path("plans/<row:plan_id>/part/", views.part, name="part"),
     path("plans/<row:plan_id>/<plan_action:action>/", views.act, name="act"),
     path("freezes/", views.freeze_list, name="freezes"),
     path("freezes/<row:freeze_id>/lift/", views.lift, name="lift"),
@@ -33,6 +34,8 @@ api_urlpatterns = [
     path("plans/<row:plan_id>/moves/", api.MoveList.as_view(), name="plan-moves"),
     path("plans/<row:plan_id>/kept/", api.KeptList.as_view(), name="plan-kept"),
     path("plans/<row:plan_id>/approve/", api.Approve.as_view(), name="plan-approve"),
+    path("plans/<row:plan_id>/part/", api_parts.PartPreview.as_view(), name="plan-part"),
+    path("plans/<row:plan_id>/approve-part/", api_parts.ApprovePart.as_view(), name="plan-approve-part"),
     path("plans/<row:plan_id>/reject/", api.Reject.as_view(), name="plan-reject"),
     path("plans/<row:plan_id>/cancel/", api.Cancel.as_view(), name="plan-cancel"),
     path("plans/<row:plan_id>/stop/", api.Stop.as_view(), name="plan-stop"),

@@ -15,8 +15,8 @@ from django.views.decorators.http import condition, require_http_methods, requir
 from console.inventory.selectors import filter_choices
 from console.plans import charts, selectors, services, tables
 from console.plans.filters import KeptFilter, MoveFilter, PlanFilter
-from console.plans.forms import CutForm, FreezeForm, ReasonForm
-from console.plans.pages import list_page, plan_page, with_waves
+from console.plans.forms import CutForm, FreezeForm, PartForm, ReasonForm
+from console.plans.pages import list_page, part_page, plan_page, with_waves
 from console.rest.csv import csv_response, refused
 from console.ui.orders import no_order_words, order_of, order_words
 
@@ -115,6 +115,35 @@ def _perform(user: Any, plan_id: int, action: str, said: dict[str, Any]) -> Any:
             return services.roll_back(user, plan_id, reason)
         case _:
             return services.drop_stale_moves(user, plan_id)
+
+
+@sees_plans
+@require_http_methods(["GET", "HEAD", "POST"])
+def part(request: HttpRequest, plan_id: int) -> HttpResponse:
+    """What remains of a proposal without some tenants and chains: GET looks at it, POST approves it."""
+    plan, chains = selectors.plan_detail(request.user, plan_id), selectors.chain_choices(request.user, plan_id)
+    asked = request.POST if request.method == "POST" else request.GET
+    form = PartForm(asked, tenants=[row["tenant"] for row in plan.impact], count=len(chains))
+    context = part_page(request, plan, chains, form)
+    if not form.is_valid():
+        return render(request, "plans/part.html", context, status=400)
+    try:
+        if request.method == "POST":
+            return redirect("plans:detail", _approved_part(request, plan_id, form.left_out()).pk)
+        if any(form.left_out().values()):
+            context["part"] = services.part_of(request.user, plan_id, **form.left_out())
+    except services.Conflict as refused:
+        return render(request, "plans/part.html", {**context, "refused": refused}, status=409)
+    except services.DigestMissingError as missing:
+        return HttpResponse(missing.reason, status=428, content_type="text/plain; charset=utf-8")
+    return render(request, "plans/part.html", context)
+
+
+def _approved_part(request: HttpRequest, plan_id: int, left_out: dict[str, Any]) -> Any:
+    said, digest = request.POST, request.POST.get("part_digest", "")
+    return services.approve_part(
+        request.user, plan_id, said.get("digest", ""), digest, said.get("reason", ""), start="start" in said, **left_out
+    )
 
 
 @posted_from("plans:detail", "plan_id")

@@ -12,6 +12,7 @@ from console.plans.selectors.checks import (
 from console.plans.selectors.freezing import active_freezes, covers, freeze_over, freezes, frozen_words
 from console.plans.selectors.lists import (
     chains,
+    chain_choices,
     doubled_gpu_seconds,
     find_plans,
     kept_by_reason,
@@ -60,6 +61,7 @@ __all__ = [
     "plan_detail",
     "plan_document",
     "plan_map",
+    "chain_choices",
     "plans",
     "plans_awaiting_approval",
     "plans_running",

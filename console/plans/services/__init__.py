@@ -5,6 +5,7 @@ from console.plans.services.checking import document_of, newest_of
 from console.plans.services.cutting import cut_plan, drop_stale_moves
 from console.plans.services.dropping import leave_out_changed
 from console.plans.services.freezes import FreezeError, lift_freeze, set_freeze
+from console.plans.services.parting import Part, approve_part, part_of
 from console.plans.services.proposals import (
     begin_planning,
     cancel_plan,
@@ -23,7 +24,9 @@ __all__ = [
     "Conflict",
     "DigestMissingError",
     "FreezeError",
+    "Part",
     "abort_plan",
+    "approve_part",
     "approve_plan",
     "begin_planning",
     "cancel_plan",
@@ -35,6 +38,7 @@ __all__ = [
     "lift_freeze",
     "newest_of",
     "open_plan",
+    "part_of",
     "pause_plan",
     "propose",
     "reject_plan",

@@ -22,7 +22,7 @@ def approve_plan(user: Any, plan_id: int, digest: str, reason: str, *, start: bo
     where the plan no longer holds, the list of what changed; such a plan is stale from then on.
     """
     require(user, "plans.approve_plan")
-    plan = _addressed(user, plan_id, digest, reason)
+    plan = addressed(user, plan_id, digest, reason)
     if plan.proposer_id == user.pk:
         raise Denied("You asked for this plan: somebody else must approve it.")
     refuse_unless_holds(plan, selectors.approval_checks(user, plan))
@@ -49,7 +49,7 @@ def approve_plan(user: Any, plan_id: int, digest: str, reason: str, *, start: bo
 def reject_plan(user: Any, plan_id: int, digest: str, reason: str) -> Plan:
     """The plan ends here; its page stays."""
     require(user, "plans.approve_plan")
-    plan = _addressed(user, plan_id, digest, reason)
+    plan = addressed(user, plan_id, digest, reason)
     if plan.proposer_id == user.pk:
         raise Denied("You asked for this plan: cancel it instead of rejecting it.")
     with transaction.atomic():
@@ -60,7 +60,7 @@ def reject_plan(user: Any, plan_id: int, digest: str, reason: str) -> Plan:
     return plan
 
 
-def _addressed(user: Any, plan_id: int, digest: str, reason: str) -> Plan:
+def addressed(user: Any, plan_id: int, digest: str, reason: str) -> Plan:
     """The plan, if the request names the digest that the plan has now and says why."""
     if not digest:
         raise DigestMissingError

@@ -1,6 +1,6 @@
 """A shorter plan from a longer one: a new plan with its own digest, checked anew; the old one stays readable."""
 
-from collections.abc import Callable
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -14,15 +14,13 @@ from console.tenancy.services import require
 from console.ui.figures import plural
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan import plan as core
-from scheduler.plan.statement import cut, keep, marginal
-
-Shorten = Callable[[core.Plan, Snapshot], core.Plan]
+from scheduler.plan.statement import keep, marginal
 
 
 def cut_plan(user: Any, plan_id: int, moves: int) -> Plan:
     """Keep as many whole chains, in the planner's order, as have at most ``moves`` moves; returns the new plan."""
     require(user, "plans.request_plan")
-    plan = _with_answer(plan_id)
+    plan = with_answer(plan_id)
     whole = checking.signed(plan)
     steps = marginal(whole)
     chains = sum(kept <= moves for kept, _net in steps if kept > 0)
@@ -32,15 +30,15 @@ def cut_plan(user: Any, plan_id: int, moves: int) -> Plan:
     kept = max(kept for kept, _net in steps[: chains + 1] if kept <= moves)
     if kept == len(whole.moves):
         raise Conflict(f"Plan {plan_id} has {len(whole.moves):,} moves: there is nothing to cut.")
-    _refuse_what_changed(plan, cut(whole, checking.base_of(plan), chains))
-    return _derive(user, plan, f"plan {plan_id} cut to {kept:,} of {len(whole.moves):,} moves",
-                   lambda old, snapshot: cut(old, snapshot, chains))  # fmt: skip
+    first = sorted({move.chain for move in whole.moves})[:chains]
+    _refuse_what_changed(plan, shorter(whole, checking.base_of(plan), first))
+    return _derive(user, plan, f"plan {plan_id} cut to {kept:,} of {len(whole.moves):,} moves", first)
 
 
 def drop_stale_moves(user: Any, plan_id: int) -> Plan:
     """Leave out every chain with a move that no longer holds, and check the rest on the newest snapshot."""
     require(user, "plans.request_plan")
-    plan = _with_answer(plan_id)
+    plan = with_answer(plan_id)
     whole = checking.signed(plan)
     found = checking.differences(plan, checking.newest_of(plan))
     hit = {move for change in found for move in change["moves"]}
@@ -52,8 +50,8 @@ def drop_stale_moves(user: Any, plan_id: int) -> Plan:
             "No chain is left without the moves that changed.", changes=found, next_step="Compute a new plan."
         )
     left = sum(move.chain in chains for move in whole.moves)
-    return _derive(user, plan, f"plan {plan_id} without {len(whole.moves) - left:,} of {len(whole.moves):,} moves",
-                   lambda old, snapshot: keep(old, snapshot, chains))  # fmt: skip
+    out = len(whole.moves) - left
+    return _derive(user, plan, f"plan {plan_id} without {out:,} of {len(whole.moves):,} moves", chains)
 
 
 def _refuse_what_changed(plan: Plan, shorter: core.Plan) -> None:
@@ -81,15 +79,19 @@ def without_dependents(whole: core.Plan, hit: set[int]) -> set[int]:
         broken |= waits
 
 
-def _derive(user: Any, parent: Plan, origin: str, shorten: Shorten) -> Plan:
-    """The shortened plan on the newest snapshot, proposed; its proposer is who cut it."""
+def shorter(whole: core.Plan, snapshot: Snapshot, chains: Collection[int]) -> core.Plan:
+    """The one way in which a plan becomes shorter: whole chains stay, counted and put in waves anew on ``snapshot``."""
+    return keep(msgspec.structs.replace(whole, snapshot_digest=snapshot.digest), snapshot, chains)
+
+
+def _derive(user: Any, parent: Plan, origin: str, chains: Collection[int]) -> Plan:
+    """The plan with these chains on the newest snapshot, proposed; its proposer is who made it shorter."""
     now = checking.newest_of(parent)
-    old = msgspec.structs.replace(checking.signed(parent), snapshot_digest=now.snapshot.digest)
     descent = Descent(user=user, parent=parent, origin=origin, undoes=parent.undoes)
-    return derive(descent, shorten(old, now.snapshot), now)
+    return derive(descent, shorter(checking.signed(parent), now.snapshot, chains), now)
 
 
-def _with_answer(plan_id: int) -> Plan:
+def with_answer(plan_id: int) -> Plan:
     plan = read(plan_id)
     if not plan.digest:
         raise Conflict(f"Plan {plan_id} is {plan.get_state_display().lower()}: it has no moves to cut.")

@@ -78,6 +78,8 @@ _ACTIONS = (
     Route("plans:act", OPERATORS, "post", 302, of(stale, action="drop")),
     Route("plans:act", OPERATORS, "post", 302, of(half_changed, action="leave-out"), REASON),
     Route("plans:act", OPERATORS, "post", 302, of(ended, action="roll-back"), REASON),
+    Route("plans:part", FLEET, make=of(proposed)),
+    Route("plans:part", APPROVERS, "post", 428, of(proposed), {"tenant": "t1", **REASON}),
     Route("plans:cut", OPERATORS, "post", 302, of(proposed), {"moves": 1}),
 )
 _API = (
@@ -86,6 +88,8 @@ _API = (
     Route("api:plan-document", FLEET, make=of(proposed)),
     Route("api:plan-moves", FLEET, make=of(proposed)),
     Route("api:plan-kept", FLEET, make=of(proposed)),
+    Route("api:plan-part", FLEET, make=of(proposed), query="?chain=1"),
+    Route("api:plan-approve-part", APPROVERS, "post", 428, of(proposed), {"part_digest": "0" * 64, **REASON}),
     Route("api:plan-abort-preview", FLEET, make=of(lambda: started(proposed()))),
     Route("api:plan-approve", APPROVERS, "post", 428, of(proposed), REASON),
     Route("api:plan-reject", APPROVERS, "post", 428, of(proposed), REASON),

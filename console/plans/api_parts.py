@@ -1,0 +1,58 @@
+"""Approving a part of a plan over HTTP."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import exceptions
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from console.plans import serializers as shapes
+from console.plans import services
+from console.plans.api import IF_MATCH, NO_DIGEST, Action, digest_of
+from console.rest.permissions import NeedsPermission
+
+TENANT = OpenApiParameter("tenant", OpenApiTypes.STR, many=True, description="tenants to leave out; empty: of none")
+CHAIN = OpenApiParameter("chain", OpenApiTypes.INT, many=True, description="chains to leave out, numbered from 1")
+
+
+class PartPreview(APIView):
+    permission = "plans.view_plan"
+    permission_classes = (NeedsPermission,)
+
+    @extend_schema(parameters=[TENANT, CHAIN], responses=shapes.PartSerializer)
+    def get(self, request: Request, plan_id: int) -> Response:
+        """What remains of a plan without these tenants and chains, judged; nothing is stored."""
+        asked = request.query_params
+        chains = [word for word in asked.getlist("chain") if word]
+        if any(not (word.isascii() and word.isdigit()) or int(word) < 1 for word in chains):
+            raise exceptions.ValidationError({"chain": "whole numbers from 1"})
+        part = services.part_of(request.user, plan_id, asked.getlist("tenant"), [int(word) - 1 for word in chains])
+        return Response(shapes.PartSerializer(part).data, headers={"ETag": f'"{part.digest}"'})
+
+
+class ApprovePart(Action):
+    permission, shape = "plans.approve_plan", shapes.PartApprovalSerializer
+
+    @extend_schema(
+        request=shapes.PartApprovalSerializer,
+        parameters=[IF_MATCH],
+        responses={200: shapes.PlanSerializer, 428: NO_DIGEST},
+    )
+    def post(self, request: Request, plan_id: int) -> Response:
+        """Leave tenants and chains out of a proposal and approve what remains, in one go; answers with the new plan."""
+        return self.answer(request, plan_id)
+
+    def perform(self, request: Request, plan_id: int, said: dict[str, Any]) -> Any:
+        return services.approve_part(
+            request.user,
+            plan_id,
+            digest_of(request, said),
+            said["part_digest"],
+            said["reason"],
+            tenants=said["tenants"],
+            chains=[number - 1 for number in said["chains"]],
+            start=said["start"],
+        )
