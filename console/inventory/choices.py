@@ -70,7 +70,6 @@ UNHELD = {
     "gate": "Pods that no scheduler looks at yet",
     "fraction": "Shares of a GPU in units of their own",
     "mixed_devices": "Several kinds of accelerators at once",
-    "host_port": "Protocol or address of a host port",
     "budget": "Disruption budgets of unknown size",
     "quota": "Quotas that are not GPUs of a model",
     "gang": "Gangs that are not one number of members",

@@ -2,6 +2,7 @@
 
 import re
 
+from scheduler.cluster.ports import port_of
 from scheduler.cluster.records import PodRecord
 from scheduler.cluster.rows import MAX_COUNT, MAX_DEVICES, MAX_QUANTITY, Rows
 
@@ -19,8 +20,10 @@ def check_spec(rows: Rows[PodRecord], p: int) -> None:
             if not TERM.fullmatch(term):
                 raise rows.refuse(p, f"{name}[{i}]", term, "expected key=value")
     for i, port in enumerate(pod.host_ports):
-        if not 1 <= port <= 65_535:
-            raise rows.refuse(p, f"host_ports[{i}]", port, "must be from 1 to 65535")
+        try:
+            port_of(port)
+        except ValueError as error:
+            raise rows.refuse(p, f"host_ports[{i}]", port, str(error)) from None
     for profile, count in pod.mig.items():
         if not 0 <= count <= MAX_DEVICES:
             raise rows.refuse(p, f"mig.{profile}", count, f"must be from 0 to {MAX_DEVICES}")

@@ -162,7 +162,7 @@ class PodRecord(_Record, frozen=True, kw_only=True):
     affinity: list[str] = []
     anti_affinity: list[str] = []
     topology: TopologyRecord | None = None
-    host_ports: list[int] = []
+    host_ports: list[int | str] = []
     volume_zone: str | None = None
     gang: str | None = None
     phase: str | None = None

@@ -12,6 +12,7 @@ import numpy as np
 
 from scheduler.cluster.layout import layout, lender_of, slices
 from scheduler.cluster.mobility import ANYWHERE
+from scheduler.cluster.ports import in_conflict
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import UNKNOWN, Ints, PodSpec, Snapshot
 
@@ -141,10 +142,9 @@ def used_cpu_milli(snapshot: Snapshot, pods: Sequence[int]) -> int:
 
 
 def _ports(snapshot: Snapshot, residents: Sequence[int], arrivals: Sequence[int]) -> Iterator[Block]:
-    times = Counter(port for p in (*residents, *arrivals) for port in _spec(snapshot, p).host_ports)
-    clash = {port for port, count in times.items() if count > 1}
+    clash = in_conflict([(p, port) for p in (*residents, *arrivals) for port in _spec(snapshot, p).host_ports])
     if clash:
-        yield Block("host_port", pods=tuple(p for p in arrivals if clash & set(_spec(snapshot, p).host_ports)))
+        yield Block("host_port", pods=tuple(p for p in arrivals if p in clash))
 
 
 def refuses(snapshot: Snapshot, pod: int, others: Iterable[int]) -> bool:

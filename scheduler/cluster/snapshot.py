@@ -67,7 +67,7 @@ class PodSpec:
     affinity: tuple[str, ...] = ()
     anti_affinity: tuple[str, ...] = ()
     topology: TopologyRecord | None = None
-    host_ports: tuple[int, ...] = ()
+    host_ports: tuple[int | str, ...] = ()  # as ``ports`` reads them
     volume_zone: str | None = None
     locked_by: str | None = None
     lock_reason: str | None = None

@@ -8,6 +8,7 @@ import numpy as np
 from scheduler.cluster.feasibility import Eligibility, eligibility
 from scheduler.cluster.mobility import bound_domains, immovable
 from scheduler.cluster.occupancy import borrowers
+from scheduler.cluster.ports import Given, in_conflict
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Ints, Longs, Snapshot
 from scheduler.consolidation import columns as c
@@ -68,14 +69,14 @@ def compile_arena(snapshot: Snapshot, scope: Bools) -> Compiled:
 
 
 def doubled_ports(snapshot: Snapshot) -> Bools:
-    """[n] Nodes where two live pods use one host port already: no copy may arrive beside them."""
+    """[n] Nodes where two live pods use host ports that collide already: no copy may arrive beside them."""
     users = np.array([bool(spec.host_ports) for spec in snapshot.pod_specs], np.bool_)
-    doubled, seen = np.zeros(len(snapshot.node_name), np.bool_), set()
+    doubled = np.zeros(len(snapshot.node_name), np.bool_)
+    held: dict[int, list[tuple[int, Given]]] = {}
     for p in np.flatnonzero(users[snapshot.pod_spec] & snapshot.pod_live).tolist() if len(users) else ():
-        for port in snapshot.pod_specs[snapshot.pod_spec[p]].host_ports:
-            here = int(snapshot.pod_node[p]), port
-            doubled[here[0]] |= here in seen
-            seen.add(here)
+        ports = snapshot.pod_specs[snapshot.pod_spec[p]].host_ports
+        held.setdefault(int(snapshot.pod_node[p]), []).extend((p, port) for port in ports)
+    doubled[[n for n, ports in held.items() if len(ports) > 1 and in_conflict(ports)]] = True
     return doubled
 
 

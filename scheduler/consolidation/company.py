@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler.cluster.ports import Given, tokens
 from scheduler.cluster.snapshot import Longs, PodSpec, Snapshot
 from scheduler.consolidation.columns import (
     COMPANY_KINDS,
@@ -43,7 +44,8 @@ def company_of(snapshot: Snapshot) -> Company:
     terms = _number([*refused, *((ns, term) for pod, ns in kinds for term in pod.affinity)])
     profiles = tuple(sorted({name for pod, _ in kinds for name, _ in pod.mig}))
     resources = tuple(sorted({name for pod, _ in kinds for name, _ in pod.resources}))
-    lists = [_lists(pod, ns, terms, profiles, resources) for pod, ns in kinds]
+    ports = tokens(port for pod, _ in kinds for port in pod.host_ports)
+    lists = [_lists(pod, ns, terms, profiles, resources, ports) for pod, ns in kinds]
     start, entries = _flatten(lists)
     return Company(
         row=row.astype(np.int64).ravel(),
@@ -66,12 +68,17 @@ def _labels(pod: PodSpec) -> list[str]:
 
 
 def _lists(
-    pod: PodSpec, ns: int, terms: dict[Term, int], profiles: tuple[str, ...], resources: tuple[str, ...]
+    pod: PodSpec,
+    ns: int,
+    terms: dict[Term, int],
+    profiles: tuple[str, ...],
+    resources: tuple[str, ...],
+    ports: dict[Given, tuple[int, ...]],
 ) -> list[list[int]]:
     """In the order of the kinds of ``columns``."""
     after = len(profiles)
     return [
-        list(pod.host_ports),
+        [number for port in pod.host_ports for number in ports[port]],
         [terms[ns, term] for term in pod.anti_affinity],
         [terms[ns, term] for term in _labels(pod) if (ns, term) in terms] if terms else [],
         [terms[ns, term] for term in pod.affinity],

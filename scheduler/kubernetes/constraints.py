@@ -46,7 +46,7 @@ class Constraints:
     without_peers: tuple[Selector, ...] = ()
     wide_without: tuple[Selector, ...] = ()  # anti-affinity in larger places than a node; binds those who match, too
     foreign_without: tuple[Selector, ...] = ()  # the same into other namespaces, on labels of ``with_space``
-    host_ports: tuple[int, ...] = ()
+    host_ports: tuple[str, ...] = ()
     pinned: bool = False
 
 
@@ -56,7 +56,7 @@ NONE = Constraints()
 def read_constraints(pod: Pod) -> tuple[Constraints, tuple[Note, ...]]:
     spec = pod.spec
     notes: list[Note] = []
-    ports = _host_ports((*spec.containers, *spec.init_containers), notes)
+    ports = _host_ports((*spec.containers, *spec.init_containers))
     if not (spec.affinity or spec.node_selector or spec.topology_spread_constraints or ports or spec.tolerations):
         return NONE, ()
     pairs, only_node, node_terms = _on_nodes(spec)
@@ -240,13 +240,13 @@ def _toleration_records(found: tuple[Toleration, ...]) -> tuple[tuple[Toleration
     return tuple(dict.fromkeys(kept)), odd
 
 
-def _host_ports(containers: Iterable[Container], notes: list[Note]) -> tuple[int, ...]:
-    found: set[int] = set()
+def _host_ports(containers: Iterable[Container]) -> tuple[str, ...]:
+    """The scheduler's rule: a port of one protocol at one address, where no address or 0.0.0.0 are all of them."""
+    found: dict[tuple[int, str, str], None] = {}
     for container in containers:
         for port in container.ports:
             if port.host_port:
-                found.add(port.host_port)
-                if port.protocol != "TCP" or port.host_ip:
-                    detail = f"{port.host_port}/{port.protocol} {port.host_ip}".strip()
-                    notes.append(Note("host_port", "widened", "$.spec.containers", f"{detail} taken as any protocol"))
-    return tuple(sorted(found))
+                address = f"[{port.host_ip}]" if ":" in port.host_ip else port.host_ip
+                everywhere = port.host_ip in ("", "0.0.0.0", "::")
+                found[port.host_port, port.protocol or "TCP", "*" if everywhere else address] = None
+    return tuple(f"{address}:{number}/{protocol}" for number, protocol, address in sorted(found))

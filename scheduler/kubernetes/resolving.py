@@ -72,7 +72,7 @@ class Prepared:
     tolerations: list[TolerationRecord]
     affinity: list[str]
     anti_affinity: list[str]
-    host_ports: list[int]
+    host_ports: list[int | str]
     models: str | list[str] | None
     resources: dict[str, int]
     tier: Tier

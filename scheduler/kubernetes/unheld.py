@@ -23,7 +23,6 @@ What = Literal[
     "gate",  # a pending pod that no scheduler looks at yet
     "fraction",  # a share of a GPU in units that do not tell a share of the device
     "mixed_devices",  # several kinds of accelerator in one pod or one node
-    "host_port",  # protocol or address of a host port
     "budget",  # a disruption budget of which the number is not known
     "quota",  # a quota, limit or weight that is not a number of GPUs of a model
     "gang",  # a gang or part of one that is not one number of members

@@ -154,8 +154,10 @@ def _json(row: Row, field: str) -> Any:
         raise row.fault(field, "not valid JSON") from None
 
 
-def _numbers(row: Row, field: str) -> list[int]:
+def _numbers(row: Row, field: str) -> list[int] | list[int | str]:
     parts = [part.strip() for part in row.cells[field].split(LIST_MARK)]
+    if field in _NUMBER_LISTS:  # ports, of which some name an address or a protocol
+        return [int(part) if part.isascii() and part.isdigit() else part for part in parts]
     if not all(part.isascii() and part.isdigit() for part in parts):
         raise row.fault(field, "expected whole numbers joined by |")
     return [int(part) for part in parts]
@@ -218,9 +220,10 @@ def _flat(value: list[Any] | dict[str, Any]) -> str | None:
         return PAIR_MARK.join(parts) if len(parts) == len(value) and _AMBIGUOUS not in value else None
     if all(isinstance(item, int) for item in value):
         return LIST_MARK.join(map(str, value))
-    if all(isinstance(item, str) for item in value):
-        hostile = any(LIST_MARK in item or item.lstrip().startswith(_JSON_STARTS) or not item.strip() for item in value)
-        return None if hostile else LIST_MARK.join(value)
+    if all(isinstance(item, (int, str)) for item in value):
+        texts = list(map(str, value))
+        hostile = any(LIST_MARK in item or item.lstrip().startswith(_JSON_STARTS) or not item.strip() for item in texts)
+        return None if hostile else LIST_MARK.join(texts)
     flat = [_flat(item) for item in value]
     return LIST_MARK.join(part for part in flat if part) if all(flat) else None
 

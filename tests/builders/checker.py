@@ -6,6 +6,7 @@ mistake in the planner's idea of feasibility cannot hide in the judge's.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 from typing import Any
 
 from tests.builders.goals import goal_faults
@@ -106,7 +107,7 @@ class Judge:
             yield "MIG slices exceeded"
         if len(there) > node.get("max_pods", len(there)):
             yield "pod limit exceeded"
-        if any(times > 1 for times in Counter(q for p in there for q in p.get("host_ports", [])).values()):
+        if any(_same_port(*two) for two in combinations(there, 2)):
             yield "host port taken twice"
 
     def repelled(self, pod: Row, there: Iterable[Row]) -> bool:
@@ -259,6 +260,18 @@ def _tolerated(taint: Row, tolerations: list[Row]) -> bool:
         if key_ok and value_ok and t.get("effect") in (None, "", effect):
             return True
     return False
+
+
+def _same_port(pod: Row, other: Row) -> bool:
+    """Whether the two listen on one port, by a protocol and at an address that both have."""
+
+    def apart(port: int | str) -> tuple[str, str, str]:
+        head, _, protocol = str(port).partition("/")
+        address, _, number = head.rpartition(":")
+        return number, protocol, "" if address in ("*", "0.0.0.0") else address
+
+    pairs = ((apart(a), apart(b)) for a in pod.get("host_ports", []) for b in other.get("host_ports", []))
+    return any(a[0] == b[0] and all(x == y or "" in (x, y) for x, y in zip(a, b, strict=True)) for a, b in pairs)
 
 
 def _short_of(node: Row, pods: list[Row]) -> bool:

@@ -16,7 +16,7 @@ APPS = ("db", "web", "train", "solo")
 
 
 def random_world(seed: int, *, plain: bool = False, scarce: bool = False) -> World:
-    """A world of 3-9 nodes and up to 30 pods; ``plain``: whole GPUs and locks only; ``scarce``: counted resources."""
+    """A world of 3-9 nodes and up to 30 pods; ``plain``: whole GPUs and locks; ``scarce``: resources, addresses."""
     dice = random.Random(seed)
     other = random.Random(-1 - seed)  # so that worlds without resources stay what they are
     made = world()
@@ -81,8 +81,11 @@ def _pod(dice: random.Random, index: int, plain: bool) -> Fields:
 
 def _resources(dice: random.Random) -> Fields:
     menu: tuple[dict[str, int], ...] = ({}, {"disk": dice.choice([1, 20, 60])}, {"nic": 1}, {"disk": 10, "nic": 2})
-    chosen = dice.choice(menu)
-    return {"resources": chosen} if chosen else {}
+    chosen, port = (
+        dice.choice(menu),
+        dice.choice(["", "", "*:80/TCP", "*:80/UDP", "10.0.0.1:80/TCP", "10.0.0.2:80/TCP"]),
+    )
+    return ({"resources": chosen} if chosen else {}) | ({"host_ports": [port]} if port else {})
 
 
 def _share(dice: random.Random) -> Fields:

@@ -87,7 +87,7 @@ POD = {
     "affinity": one_of(["app=x"], []),
     "anti_affinity": one_of(["app="], []),
     "topology": topology,
-    "host_ports": some(up_to(65_535, 1)),
+    "host_ports": some(one_of(1, 53, 65_535, "*:53/TCP", "10.0.0.1:53/UDP", "[fd00::1]:53/UDP")),
     "volume_zone": word,
     "phase": one_of("Running", "Succeeded", "Failed", "Pending"),
     "replicas": row(min=up_to(9)),

@@ -47,6 +47,7 @@ POD_FAULTS = [
     ({"gang": "g"}, "$.pods[1].gang: no such gang in namespace default of cluster default (got 'g')"),
     ({"affinity": ["app"]}, "$.pods[1].affinity[0]: expected key=value (got 'app')"),
     ({"host_ports": [70000]}, "$.pods[1].host_ports[0]: must be from 1 to 65535 (got 70000)"),
+    ({"host_ports": ["x"]}, "$.pods[1].host_ports[0]: expected a port, or ADDRESS:PORT/PROTOCOL (got 'x')"),
     ({"devices": [2], "node": "n1"}, "$.pods[1].devices[0]: no such device on a node of 2 GPUs (got 2)"),
     ({"devices": [0, 0], "gpus": 2}, "$.pods[1].devices: the same device is listed twice (got [0, 0])"),
     ({"lent_by": "default/p"}, "$.pods[1].lent_by: a pod cannot borrow from itself (got 'default/p')"),

@@ -65,6 +65,16 @@ def test_a_node_with_one_port_used_twice_takes_nobody() -> None:
     assert plan.bound.proven
 
 
+def test_a_node_with_one_port_at_two_addresses_takes_whoever_wants_neither() -> None:
+    made = world().nodes("n0", "n1").pod("p", "n0", 1, host_ports=["10.0.0.3:53/UDP", "*:53/TCP"])
+    made.pod("a", "n1", 3, host_ports=["10.0.0.1:53/UDP"], locked=True)
+    made.pod("b", "n1", 3, host_ports=["10.0.0.2:53/UDP"], locked=True)
+    assert moves_of(plan_of(made)) == [("jobs/p", "n0", "n1")]
+    for port in ("10.0.0.2:53/UDP", "*:53/UDP", 53):
+        made.rows["pods"][0]["host_ports"] = [port]
+        assert kept_of(plan_of(made))["n0"].reason == "host_port"
+
+
 def test_a_node_whose_pods_are_too_large_for_its_devices_takes_nobody() -> None:
     made = world().node("n0").node("n1", gpu_memory_mib=1000).pod("p", "n0", 1)
     plan = plan_of(made.pod("x", "n1", 1, gpu_memory_mib=9000, locked=True))

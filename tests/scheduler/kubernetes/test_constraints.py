@@ -170,8 +170,28 @@ def test_host_ports_of_all_containers_count() -> None:
         "containers": [{"name": "a", "ports": [{"containerPort": 80, "hostPort": 8080}, {"containerPort": 81}]}],
         "initContainers": [{"name": "i", "ports": [{"hostPort": 9090, "protocol": "UDP"}]}],
     }
-    assert one_pod(pod("p", spec=spec)).host_ports == [8080, 9090]
-    assert said(pod("p", spec=spec)) == [("host_port", "widened", "p")]
+    assert one_pod(pod("p", spec=spec)).host_ports == ["*:8080/TCP", "*:9090/UDP"]
+    assert said(pod("p", spec=spec)) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "read"),
+    [
+        ("", "*:53/UDP"),
+        ("0.0.0.0", "*:53/UDP"),
+        ("::", "*:53/UDP"),
+        ("10.0.0.1", "10.0.0.1:53/UDP"),
+        ("fd00::1", "[fd00::1]:53/UDP"),
+    ],
+)
+def test_host_ports_are_held_with_protocol_and_address(address: str, read: str) -> None:
+    ports = [
+        {"hostPort": 53, "protocol": "UDP", "hostIP": address},
+        {"hostPort": 53, "protocol": "UDP", "hostIP": address},
+    ]
+    found = document(node("n1"), pod("p", spec={"containers": [{"name": "a", "ports": ports}]}))
+    assert found.pods[0].host_ports == [read]
+    build(found)
 
 
 # Pods and other pods

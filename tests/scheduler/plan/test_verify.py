@@ -56,6 +56,8 @@ TARGET_FAULTS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] 
     ({"cpu_milli": 1000}, {"cpu_milli": 1500}, {"cpu_milli": 500}, ""),
     ({"memory_mib": 1000}, {"memory_mib": 1500}, {"memory_mib": 501}, "memory"),
     ({"host_ports": [80]}, {}, {"host_ports": [80]}, "host_port"),
+    ({"host_ports": ["*:80/TCP"]}, {}, {"host_ports": ["10.0.0.1:80/TCP"]}, "host_port"),
+    ({"host_ports": ["10.0.0.2:80/TCP", "*:80/UDP"]}, {}, {"host_ports": ["10.0.0.1:80/TCP"]}, ""),
     ({"mig": {"1g": 1}, "gpus": 0}, {}, {}, "mig"),
     ({"resources": {"disk": 5}}, {"resources": {"disk": 9}}, {"resources": {"disk": 5}}, "resource"),
     ({"resources": {"disk": 5}}, {"resources": {"disk": 10}}, {"resources": {"disk": 5}}, ""),
