@@ -14,6 +14,7 @@ from console.plans.models import Plan
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.consolidation.planner import ParamError, Params, Progress, consolidate
+from scheduler.consolidation.worth import worthwhile
 from scheduler.fragmentation.capacity import capacity_of
 from scheduler.fragmentation.shapes import fits, places
 from scheduler.plan.ask import ask_of
@@ -51,6 +52,7 @@ def _compute(plan: Plan, worker: str) -> None:
     reporter = _Reporter(plan.pk, worker)
     params = params_of(plan)
     answer = consolidate(now.snapshot, params, seed=plan.seed, progress=reporter)
+    answer = worth_its_cost(now.snapshot, answer)
     reach(Milestone.PLAN_COMPUTED)
     then = what_fits(now.snapshot, answer)
     plans.propose(plan.pk, worker, answer, now.snapshot, revision=now.revision, digest=now.digest, fits=then)
@@ -59,6 +61,14 @@ def _compute(plan: Plan, worker: str) -> None:
 def params_of(plan: Plan) -> Params:
     given = dict(plan.params)
     return Params(models=tuple(plan.models_in_scope), goal=ask_of(given.pop("goal", None)), **given)
+
+
+def worth_its_cost(snapshot: Snapshot, answer: Answer) -> Answer:
+    """Without the nodes that cost more than they gain, where whole nodes are the goal."""
+    if answer.aim is not None or not answer.moves:
+        return answer
+    gain_s, least = plans.worth_asked(answer, snapshot)
+    return worthwhile(answer, snapshot, plans.rates_of(answer.cluster), gain_s, least)
 
 
 def what_fits(snapshot: Snapshot, answer: Answer) -> list[dict[str, Any]]:

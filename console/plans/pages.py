@@ -68,6 +68,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "changes": with_waves(request, plan_id, plan.changes[:12]),
         "hidden_changes": max(0, len(plan.changes) - 12),
         "fits": fits_rows(plan.headline),
+        "price": plan.headline.get("price"),
         "curve": charts.curve(plan.curve, plan.headline),
         "curve_of": goal_unit(plan.headline),
         "can_request": request.user.has_perm("plans.request_plan"),

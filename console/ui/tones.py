@@ -90,6 +90,7 @@ REASONS: dict[str, Reason] = {
     "whole": Reason("users-group", "All or nothing, and others stay"),
     "emptied": Reason("circle-minus", "Emptied by this plan"),
     "cut": Reason("scissors", "Left out by a cut"),
+    "not_worth_it": Reason("scale", "Costs more than it gains"),
     "empty": Reason("circle-minus", "Empty, and stays so"),
     "gone": Reason("circle-x", "Pod has ended"),
     "moved_on": Reason("arrow-bar-to-right", "Pod stands elsewhere by now"),

@@ -5,7 +5,9 @@ from console.plans.services.checking import document_of, newest_of
 from console.plans.services.cutting import cut_plan, drop_stale_moves
 from console.plans.services.dropping import leave_out_changed
 from console.plans.services.freezes import FreezeError, lift_freeze, set_freeze
+from console.plans.services.locks import release_locks
 from console.plans.services.parting import Part, approve_part, part_of
+from console.plans.services.pricing import rates_of, worth_asked
 from console.plans.services.proposals import (
     begin_planning,
     cancel_plan,
@@ -41,7 +43,9 @@ __all__ = [
     "part_of",
     "pause_plan",
     "propose",
+    "rates_of",
     "reject_plan",
+    "release_locks",
     "report_progress",
     "resume_plan",
     "roll_back",
@@ -49,4 +53,5 @@ __all__ = [
     "start_plan",
     "stop_planning",
     "sweep",
+    "worth_asked",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from console.plans.models import KeptNode, Plan, PlanMap, Step
-from console.plans.services import aims, staying
+from console.plans.services import aims, pricing, staying
 from console.plans.services.staying import gpu_milli_of, tenant_of
 from console.ui.tones import reason_of
 from scheduler.cluster.occupancy import occupancy
@@ -92,6 +92,7 @@ def headline(answer: core.Plan, snapshot: Snapshot, rows: list[int]) -> dict[str
         "short": staying.short(answer, snapshot),
         "unlock": staying.largest_unlock(answer, snapshot),
         "models": _models(snapshot, touched),
+        "price": pricing.price(answer, snapshot) if answer.moves else None,
     }
 
 

@@ -14,6 +14,7 @@ SECONDS_PER_HOUR = 3600
 TENTHS_BELOW = 100
 MILLI = 1000
 MIB_PER_GIB = 1024
+GIB_PER_TIB = 1024
 
 
 @register.filter
@@ -23,6 +24,37 @@ def gpu_hours(seconds: float | None) -> str:
         return "no data"
     hours = seconds / SECONDS_PER_HOUR
     return number(hours, 0 if hours == 0 or hours >= TENTHS_BELOW else 1 if hours >= 1 else 2)
+
+
+@register.filter
+def gib(mib: float | None) -> str:
+    """MiB as GiB, as TiB from 1,000 of them on."""
+    if mib is None:
+        return "no data"
+    size = mib / MIB_PER_GIB
+    if size >= GIB_PER_TIB:
+        return f"{number(size / GIB_PER_TIB, 1)} TiB"
+    return f"{number(size, 0 if size == 0 or size >= 10 else 1)} GiB"
+
+
+@register.filter
+def kwh(amount: float | None) -> str:
+    if amount is None:
+        return "no data"
+    return f"{number(amount, 0 if amount == 0 or amount >= 10 else 2)} kWh"
+
+
+@register.filter
+def dollars(amount: float | None) -> str:
+    if amount is None:
+        return "no data"
+    return f"${number(amount, 0 if amount >= 100 else 2)}"
+
+
+@register.filter
+def assumed_words(word: str) -> str:
+    """What stands for something that nobody observes."""
+    return {"checkpoint_age_s": "the age of the last checkpoint", "device_memory": "no state to read"}.get(word, word)
 
 
 @register.filter
