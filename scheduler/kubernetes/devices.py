@@ -13,7 +13,7 @@ from scheduler.kubernetes.accelerators import accelerator
 from scheduler.kubernetes.hardware import SHARED, SLICE, VIRTUAL, WHOLE, Hardware, Offer
 from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.pods import Asked, PodFacts
-from scheduler.kubernetes.slices import ClaimFacts, Place, SliceDevice, share_of
+from scheduler.kubernetes.slices import ClaimFacts, Place, SliceDevice, share_of, unlisted_part
 from scheduler.kubernetes.unheld import Note
 
 CLAIMS, REQUESTS = "$.spec.resourceClaims", "$.spec.containers.resources"
@@ -240,7 +240,8 @@ class _Taken:
                 self.shares[index] = self.shares.get(index, 0) + share_of(one, whole)
                 return 0
         if part:
-            self.shares[None] = self.shares.get(None, 0) + 1
+            index, milli = unlisted_part(key, self.machine.listed)
+            self.shares[index] = self.shares.get(index, 0) + milli
         return 0 if part else 1
 
 

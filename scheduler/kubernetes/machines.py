@@ -13,6 +13,7 @@ from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.resolving import terms_label
 from scheduler.kubernetes.selectors import HOSTNAME, Terms, hosts, node_matches, noisy
 from scheduler.kubernetes.slices import Place, SliceDevice, SliceFacts, partitions, whole_devices
+from scheduler.kubernetes.tainting import Chosen, tainted
 from scheduler.kubernetes.topology import Levels, Path, domain_records, name_domains
 from scheduler.kubernetes.wire import Key
 
@@ -25,6 +26,7 @@ class Machines:
         self._facts: dict[str, NodeFacts] = {}
         self._slices: dict[Key, SliceFacts] = {}
         self._slices_on: dict[str, set[Key]] = defaultdict(set)
+        self._tainted: frozenset[Chosen] = frozenset()
         self._machines: dict[str, Machine] = {}
         self._stale: set[str] = set()
         self._records: dict[str, NodeRecord] = {}
@@ -74,11 +76,18 @@ class Machines:
                 self._slices_on[node].add(key)
         return {node for node in touched if self._rebuild(node)}
 
+    def taint(self, rules: frozenset[Chosen]) -> set[str]:
+        """Rules that hold from now on; returns the nodes that have become other machines."""
+        if rules == self._tainted:
+            return set()
+        self._tainted = rules
+        return {node for node, keys in self._slices_on.items() if keys and self._rebuild(node)}
+
     def _rebuild(self, name: str) -> bool:
         before = self._machines.pop(name, None)
         facts = self._facts.get(name)
         if facts is not None:
-            slices = [self._slices[key] for key in sorted(self._slices_on.get(name, ()))]
+            slices = [tainted(self._slices[key], self._tainted) for key in sorted(self._slices_on.get(name, ()))]
             self._machines[name] = with_slices(facts.hardware, slices) if slices else Machine(facts.hardware)
             self._stale.add(name)
         return self._machines.get(name) != before
@@ -191,6 +200,8 @@ def with_slices(hardware: Hardware, slices: Iterable[SliceFacts]) -> Machine:
     inside, parts = partitions(slices, listed)
     cut: dict[str, dict[str, int]] = defaultdict(dict)
     for _, part in parts:
+        if part.health == "failed":
+            continue
         cut[part.parent][part.profile] = cut[part.parent].get(part.profile, 0) + 1
     if not listed and not parts:
         return Machine(hardware)

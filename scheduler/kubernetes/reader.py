@@ -22,7 +22,7 @@ from scheduler.kubernetes.podtable import PodTable
 from scheduler.kubernetes.seen import SeenPod
 from scheduler.kubernetes.slices import read_slice
 from scheduler.kubernetes.store import Store
-from scheduler.kubernetes.tainting import RULES, DeviceTaintRule, not_applied
+from scheduler.kubernetes.tainting import RULES, DeviceTaintRule, chosen_by, not_applied
 from scheduler.kubernetes.tenancy import Quotas, read_tenants
 from scheduler.kubernetes.topology import Levels, find_levels
 from scheduler.kubernetes.unheld import Note, Unheld
@@ -137,6 +137,9 @@ class Reader:
             old = cast(builtin.PodDisruptionBudget | None, before)
             new = cast(builtin.PodDisruptionBudget | None, self._store.of(kind).get(key))
             self._pods.watch_budget(key[0], selector_of(old) if old else None, selector_of(new) if new else None)
+        elif kind == RULES:
+            for node in self._machines.taint(chosen_by(self._rules())):
+                self._pods.node_changed(node)
         elif kind in TOPOLOGIES or kind == HYPERNODES:
             self._find_levels = True
         self._pods.thing_changed(kind, key)
@@ -217,8 +220,11 @@ class Reader:
         )
 
     def _of_rules(self) -> list[Unheld]:
+        return not_applied(self._rules())
+
+    def _rules(self) -> list[DeviceTaintRule]:
         rules = cast(dict[Key, DeviceTaintRule], self._store.of(RULES))
-        return not_applied(rule for _, rule in sorted(rules.items()))
+        return [rule for _, rule in sorted(rules.items())]
 
     def _of_nodes(self) -> list[Unheld]:
         by_node: dict[tuple[str, str], tuple[Note, ...]] = defaultdict(tuple)

@@ -3,6 +3,7 @@
 Only drivers of accelerators are looked at; network and other devices are no GPUs.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from scheduler.kubernetes.quantities import memory_mib
 DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com")
 # Classes that ask for any whole device of a driver, and those that ask for a part of one.
 WHOLE_CLASSES, PART_CLASSES = DRIVERS, ("mig.nvidia.com", "vfio.gpu.nvidia.com")
+PART_DRIVERS = {"mig.nvidia.com": "gpu.nvidia.com"}
+_PART_NAME = re.compile(r"(gpu-[0-9]+)-mig-[0-9]+-[0-9]+-([0-9]{1,2})")
 Place = tuple[str, str]  # driver, pool
 
 
@@ -125,7 +128,30 @@ def _parent(place: Place, part: SliceDevice, listed: Sequence[tuple[Place, Slice
             return i
         if where == place and set(part.counters) & set(device.counters):
             return i
-    return None
+    return None if part.parent else _at(place, parent_by_name(place[0], part.name)[0], listed)
+
+
+def _at(place: Place, name: str, listed: Sequence[tuple[Place, SliceDevice]]) -> int | None:
+    return next((i for i, (where, device) in enumerate(listed) if where == place and device.name == name), None)
+
+
+def parent_by_name(driver: str, name: str) -> tuple[str, int]:
+    """The device of which a part is, and of how many of its memory slices, by its name; "" where names do not tell.
+
+    NVIDIA's driver calls devices ``gpu-0`` and their parts ``gpu-0-mig-PROFILE-START-SIZE`` (``CanonicalName``).
+    """
+    found = _PART_NAME.fullmatch(name) if driver == "gpu.nvidia.com" else None
+    return (found[1], int(found[2])) if found else ("", 0)
+
+
+def unlisted_part(key: tuple[str, str, str], listed: Sequence[tuple[Place, SliceDevice]]) -> tuple[int | None, int]:
+    """Index of the device, None where nobody tells it, and milli of a part that no slice lists, the least if unknown."""
+    driver, pool, name = key
+    parent, size = parent_by_name(driver, name)
+    index = _at((driver, pool), parent, listed) if parent else None
+    if index is None:
+        return None, 1
+    return index, min(max(WHOLE_GPU_MILLI * size // device_parts("", listed[index][1].model)[1], 1), WHOLE_GPU_MILLI)
 
 
 def share_of(part: SliceDevice, whole: SliceDevice | None) -> int:

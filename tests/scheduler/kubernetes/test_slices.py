@@ -7,7 +7,21 @@ import pytest
 from scheduler.cluster.build import build
 from scheduler.cluster.occupancy import occupancy
 from scheduler.cluster.records import MigRecord
-from tests.scheduler.kubernetes.things import Row, document, node, one_node, one_pod, pod, read, said, thing
+from tests.scheduler.kubernetes.things import (
+    NOW_S,
+    TAKEN_AT,
+    Row,
+    decoded,
+    document,
+    fresh,
+    node,
+    one_node,
+    one_pod,
+    pod,
+    read,
+    said,
+    thing,
+)
 
 SLICES, CLAIMS = "resourceslices.resource.k8s.io", "resourceclaims.resource.k8s.io"
 DRIVER = "gpu.nvidia.com"
@@ -205,6 +219,22 @@ def test_a_part_of_a_device_that_no_slice_lists_is_no_whole_device() -> None:
     assert (held.gpus, held.gpu_milli, held.devices) == (1, 1, [])
 
 
+@pytest.mark.parametrize("listed", [True, False])
+def test_parts_that_nothing_but_their_name_places_touch_that_device(listed: bool) -> None:
+    """``gpu-1-mig-9-4-4`` is of ``gpu-1``, whether or not the driver lists what it could cut."""
+    name = "gpu-1-mig-9-4-4"
+    part = [device(name, "", type="mig", profile="3g.40gb")] if listed else []
+    row = claim("g", name, deviceClassName="mig.nvidia.com")
+    held = one_pod(BARE, slices(*FOUR, *part), claiming(), row)
+    assert (held.gpus, held.gpu_milli, held.devices, held.move) == (1, 500, [1], "never")
+
+
+def test_names_of_other_drivers_and_pools_tell_nothing() -> None:
+    for name in ("gpu-9-mig-9-4-4", "gpu-1-mig-9-4", "xgpu-1-mig-9-4-4"):
+        held = one_pod(BARE, slices(*FOUR), claiming(), claim("g", name, deviceClassName="mig.nvidia.com"))
+        assert (held.gpus, held.gpu_milli, held.devices) == (1, 1, [])
+
+
 def test_whole_devices_and_parts_of_others_in_one_pod_are_taken_as_whole_ones() -> None:
     objects = [BARE, slices(*partitions("uuid")), claiming(), claim("g", "gpu-1", "gpu-0-mig-0")]
     held = one_pod(*objects)
@@ -241,18 +271,77 @@ def test_a_claim_goes_only_where_its_driver_lists_devices() -> None:
     assert "slackline.io/offers-gpu.nvidia.com" not in one_node(node("n1", 4)).labels
 
 
+def rule(chosen: Row | None, effect: str = "NoSchedule", name: str = "broken") -> Row:
+    spec = {"taint": {"key": "k", "effect": effect}} | ({"deviceSelector": chosen} if chosen is not None else {})
+    return thing("devicetaintrules.resource.k8s.io", name, spec=spec)
+
+
 @pytest.mark.parametrize(
-    ("effect", "chosen", "detail"),
+    ("chosen", "failed"),
     [
-        ("NoExecute", {"driver": DRIVER, "device": "gpu-0"}, f"devices of {DRIVER} gpu-0 are not taken as failed"),
-        ("NoSchedule", None, "devices of all drivers are not taken as failed"),
-        ("None", {"driver": DRIVER}, ""),
+        ({"driver": DRIVER, "device": "gpu-1"}, [1]),
+        ({"device": "gpu-1"}, [1]),
+        ({"pool": "n1"}, [0, 1, 2, 3]),
+        ({"pool": "n1", "device": "gpu-3"}, [3]),
+        ({}, [0, 1, 2, 3]),
+        ({"driver": "dra.net"}, []),
+        ({"pool": "n2"}, []),
+        (None, []),
+        ({"deviceClassName": DRIVER}, [0, 1, 2, 3]),
+        ({"deviceClassName": DRIVER, "device": "gpu-2"}, [2]),
+        ({"deviceClassName": "mig.nvidia.com"}, []),
     ],
 )
-def test_rules_that_taint_devices_are_said(effect: str, chosen: Row | None, detail: str) -> None:
-    spec = {"taint": {"key": "k", "effect": effect}} | ({"deviceSelector": chosen} if chosen else {})
-    rule = thing("devicetaintrules.resource.k8s.io", "broken", spec=spec)
-    found = read(BARE, slices(*FOUR), rule).unheld
-    assert [(u.what, u.done, u.name, u.detail) for u in found] == (
-        [("device_taint", "unread", "broken", detail)] if detail else []
-    )
+def test_devices_that_a_rule_taints_have_failed(chosen: Row | None, failed: list[int]) -> None:
+    objects = [BARE, slices(*FOUR), rule(chosen)]
+    found = one_node(*objects)
+    assert [d.index for d in found.devices if d.health == "failed"] == failed
+    assert said(*objects) == []
+    told = build(document(*objects))
+    assert int(told.node_allocatable[0]) == 4 - len(failed)
+
+
+@pytest.mark.parametrize("effect", ["None", "", "Odd"])
+def test_rules_that_bind_nobody_change_nothing(effect: str) -> None:
+    objects = [BARE, slices(*FOUR), rule({}, effect)]
+    assert [d.health for d in one_node(*objects).devices] == ["ok"] * 4
+    assert said(*objects) == []
+
+
+@pytest.mark.parametrize(
+    ("chosen", "detail"),
+    [
+        (
+            {"driver": DRIVER, "selectors": [{"cel": {"expression": "true"}}]},
+            f"devices of {DRIVER} chosen by expressions",
+        ),
+        ({"deviceClassName": "own.example.org"}, "devices of all drivers chosen by class own.example.org"),
+    ],
+)
+def test_rules_that_choose_by_what_is_not_worked_out_are_said(chosen: Row, detail: str) -> None:
+    objects = [BARE, slices(*FOUR), rule(chosen)]
+    (found,) = read(*objects).unheld
+    assert (found.what, found.done, found.name) == ("device_taint", "unread", "broken")
+    assert found.detail == f"{detail} are not taken as failed"
+    assert [d.health for d in one_node(*objects).devices] == ["ok"] * 4
+
+
+def test_rules_come_and_go_while_the_cluster_is_followed() -> None:
+    """The state is that of a fresh reading after each event; a pod keeps the device that its claim has."""
+    things = [BARE, slices(*FOUR), claiming(), claim("g", "gpu-1")]
+    reader = fresh(*things)
+    tainting = rule({"device": "gpu-1"})
+    for rules in ([tainting], [], [rule({"device": "gpu-2"})]):
+        reader.replace("devicetaintrules.resource.k8s.io", [decoded(row)[1] for row in rules])
+        found = reader.document("c", TAKEN_AT, NOW_S).document
+        assert found == document(*things, *rules)
+        assert found.pods[0].devices == [1]
+    reader.replace("devicetaintrules.resource.k8s.io", [decoded(tainting)[1]])
+    use = occupancy(build(reader.document("c", TAKEN_AT, NOW_S).document))
+    assert (use.free_gpus.tolist(), use.over_committed_milli.tolist()) == ([3], [0])
+
+
+def test_slices_that_are_tainted_are_not_offered() -> None:
+    parts = [device(f"mig-{i}", f"MIG-{i}", profile="3g.40gb", parentUUID="GPU-0") for i in range(2)]
+    found = one_node(BARE, slices(*parts), rule({"deviceClassName": "mig.nvidia.com", "device": "mig-1"}))
+    assert [d.mig for d in found.devices] == [[MigRecord(profile="3g.40gb", count=1)]]
