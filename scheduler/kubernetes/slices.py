@@ -145,7 +145,7 @@ def parent_by_name(driver: str, name: str) -> tuple[str, int]:
 
 
 def unlisted_part(key: tuple[str, str, str], listed: Sequence[tuple[Place, SliceDevice]]) -> tuple[int | None, int]:
-    """Index of the device, None where nobody tells it, and milli of a part that no slice lists, the least if unknown."""
+    """Index of the device, None where nobody tells it, and milli of a part that no slice lists, 1 if unknown."""
     driver, pool, name = key
     parent, size = parent_by_name(driver, name)
     index = _at((driver, pool), parent, listed) if parent else None
