@@ -1,17 +1,19 @@
-"""Approving a part of a plan over HTTP."""
+"""Parts of plans, and the locks that plans hold, over HTTP."""
 
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import exceptions
+from rest_framework import exceptions, generics
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from console.plans import selectors, services
 from console.plans import serializers as shapes
-from console.plans import services
 from console.plans.api import IF_MATCH, NO_DIGEST, Action, digest_of
+from console.plans.filters import LockFilter
+from console.rest.pagination import CursorPages
 from console.rest.permissions import NeedsPermission
 
 TENANT = OpenApiParameter("tenant", OpenApiTypes.STR, many=True, description="tenants to leave out; empty: of none")
@@ -56,3 +58,40 @@ class ApprovePart(Action):
             chains=[number - 1 for number in said["chains"]],
             start=said["start"],
         )
+
+
+class LocksInOrder(CursorPages):
+    ordering = "pk"
+
+
+class LockList(generics.ListAPIView[Any]):
+    """Locked nodes: owner, plan, since when, until when, and the waiting plans that touch them."""
+
+    permission = "plans.view_plan"
+    permission_classes = (NeedsPermission,)
+    serializer_class = shapes.LockSerializer
+    pagination_class = LocksInOrder
+    filterset_class = LockFilter
+
+    def get_queryset(self) -> Any:
+        return selectors.locks(self.request.user)
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        page = super().paginate_queryset(queryset)
+        wanted = selectors.wanted_by(self.request.user, page or [])
+        for lock in page or []:
+            lock.wanted_by = wanted.get((lock.source_id, lock.cluster, lock.node), [])
+        return page
+
+
+class ReleaseLocks(Action):
+    permission, shape = "plans.release_lock", shapes.NeedsReasonSerializer
+
+    @extend_schema(request=shapes.NeedsReasonSerializer, responses=shapes.PlanSerializer)
+    def post(self, request: Request, plan_id: int) -> Response:
+        """Take the locks of a plan that does not run away; resuming it takes them again where they are free."""
+        return self.answer(request, plan_id)
+
+    def perform(self, request: Request, plan_id: int, said: dict[str, Any]) -> Any:
+        services.release_locks(request.user, plan_id, said["reason"])
+        return selectors.plan_detail(request.user, plan_id)

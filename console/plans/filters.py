@@ -7,7 +7,7 @@ from django import forms
 from django.db.models import Q, QuerySet
 
 from console.plans.choices import State, StepState
-from console.plans.models import KeptNode, Plan, Step
+from console.plans.models import KeptNode, NodeLock, Plan, Step
 
 
 class PlanFilter(filters.FilterSet):
@@ -58,6 +58,18 @@ class MoveFilter(filters.FilterSet):
     def by_stale(self, rows: QuerySet[Step], name: str, value: bool) -> QuerySet[Step]:
         # The list of changes names at most what the page can show; more would not fit a query.
         return rows.filter(index__in=sorted(self.stale_moves)[:500]) if value else rows
+
+
+class LockFilter(filters.FilterSet):
+    """Locks by cluster, node and the plan that holds them."""
+
+    cluster = filters.CharFilter()
+    node = filters.CharFilter(lookup_expr="icontains")
+    plan = filters.NumberFilter(field_name="plan_id")
+
+    class Meta:
+        model = NodeLock
+        fields: ClassVar = ["cluster", "node", "plan"]
 
 
 class KeptFilter(filters.FilterSet):

@@ -29,6 +29,7 @@ def register() -> None:
     shell.register_tools("freeze", _switch)
     shell.register_banners("freeze", _banners)
     shell.register_hits("plans", _hits)
+    shell.register_notes("locks", _lock_notes)
     shell.register_topic("plans", "plans.view_plan")
     shell.register_topic("freeze", SEES_BANNERS)
     for prefix in ("plan", "plans"):
@@ -70,6 +71,16 @@ def _banners(request: HttpRequest) -> Iterable[shell.Banner]:
         )
         title = f"Frozen: {freeze.where}, by {freeze.owner.get_username()}, {until}."
         yield shell.Banner("accent", "snowflake", title, freeze.reason, link)
+
+
+def _lock_notes(request: HttpRequest, kind: str, cluster: str, name: str) -> Iterable[shell.Note]:
+    if kind != "node" or not request.user.has_perm("plans.view_plan"):
+        return
+    lock = selectors.lock_on(request.user, cluster, name)
+    if lock is not None:
+        owner, until = lock.owner.get_username(), f"{lock.expires_at:%H:%M} UTC"
+        text = f"Locked by plan {lock.plan_id} of {owner} since {lock.since:%H:%M}, until {until}"
+        yield shell.Note("lock", text, reverse("plans:locks") + f"?plan={lock.plan_id}")
 
 
 def _hits(request: HttpRequest, words: str, limit: int) -> Iterable[shell.Hit]:

@@ -7,9 +7,10 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils import timezone
 
+from console.inventory.addresses import node_address
 from console.plans import charts, selectors, tables
 from console.plans.choices import State, StepState
-from console.plans.filters import MoveFilter, PlanFilter
+from console.plans.filters import LockFilter, MoveFilter, PlanFilter
 from console.plans.forms import UNASSIGNED, PartForm
 from console.plans.lifecycle import COMPUTING
 from console.plans.selectors.goals import goal_tiles, goal_unit
@@ -35,6 +36,36 @@ def list_page(request: HttpRequest, found: PlanFilter) -> dict[str, Any]:
         "filters": [
             Filter("q", "Words or number", request.GET.get("q", ""), always=True),
             Filter("state", "State", request.GET.get("state", ""), "All", _choices(State.choices), always=True),
+        ],
+    }
+
+
+def lock_page(request: HttpRequest, found: LockFilter) -> dict[str, Any]:
+    """Locks by plan, and node by node."""
+    page = tables.page_of(found.qs, request.GET.get("page"))
+    wanted = selectors.wanted_by(request.user, page.object_list)
+    query = request.GET.copy()
+    query.pop("page", None)
+    asked = request.GET.get
+    return {
+        "section": "plans",
+        "filter": found,
+        "groups": selectors.lock_groups(request.user),
+        "page": page,
+        "rows": [
+            (
+                lock,
+                node_address(lock.cluster, lock.node, lock.plan.source.name),
+                wanted.get((lock.source_id, lock.cluster, lock.node), []),
+            )
+            for lock in page.object_list
+        ],
+        "query": query.urlencode(),
+        "now": timezone.now(),
+        "filters": [
+            Filter("node", "Node", asked("node", ""), always=True),
+            Filter("cluster", "Cluster", asked("cluster", ""), always=True),
+            Filter("plan", "Plan", asked("plan", ""), always=True),
         ],
     }
 

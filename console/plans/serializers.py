@@ -5,7 +5,18 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from console.plans.choices import FreezeScope
-from console.plans.models import Freeze, KeptNode, Plan, Step
+from console.plans.models import Decision, Freeze, KeptNode, NodeLock, Plan, Step
+
+
+class DecisionSerializer(serializers.ModelSerializer[Decision]):
+    """Who said yes or no to which digest; a plan may need two yes of two people."""
+
+    user = serializers.CharField(source="user.username", read_only=True)
+
+    class Meta:
+        model = Decision
+        fields: ClassVar = ["user", "verdict", "digest", "reason", "at"]
+        read_only_fields = fields
 
 
 class PlanSerializer(serializers.ModelSerializer[Plan]):
@@ -154,6 +165,21 @@ class PartApprovalSerializer(ApprovalSerializer):
 
 class FreezeSerializer(serializers.ModelSerializer[Freeze]):
     owner = serializers.CharField(source="owner.username", read_only=True)
+class LockSerializer(serializers.ModelSerializer[NodeLock]):
+    source = serializers.CharField(source="plan.source.name", read_only=True)  # type: ignore[assignment]
+    plan = serializers.IntegerField(source="plan_id", read_only=True)
+    plan_state = serializers.CharField(source="plan.state", read_only=True)
+    owner = serializers.CharField(source="owner.username", read_only=True)
+    wanted_by = serializers.ListField(child=serializers.IntegerField(), read_only=True, help_text="waiting plans")
+
+    class Meta:
+        model = NodeLock
+        fields: ClassVar = [
+            "source", "cluster", "node", "plan", "plan_state", "owner", "since", "expires_at", "wanted_by",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
     scope = serializers.ChoiceField(choices=FreezeScope.choices)
     cluster = serializers.CharField(required=False, allow_blank=True, default="", max_length=253)
     gpu_model = serializers.CharField(required=False, allow_blank=True, default="", max_length=253)

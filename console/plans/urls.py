@@ -24,6 +24,8 @@ urlpatterns = [
     path("plans/<row:plan_id>/cut/", views.cut, name="cut"),
     path("plans/<row:plan_id>/part/", views.part, name="part"),
     path("plans/<row:plan_id>/<plan_action:action>/", views.act, name="act"),
+    path("locks/", views.lock_list, name="locks"),
+    path("locks/<row:plan_id>/release/", views.release, name="release"),
     path("freezes/", views.freeze_list, name="freezes"),
     path("freezes/<row:freeze_id>/lift/", views.lift, name="lift"),
 ]
@@ -48,6 +50,8 @@ api_urlpatterns = [
     path("plans/<row:plan_id>/abort-preview/", api.AbortPreview.as_view(), name="plan-abort-preview"),
     path("plans/<row:plan_id>/roll-back/", api.RollBack.as_view(), name="plan-roll-back"),
     path("plans/<row:plan_id>/cut/", api.Cut.as_view(), name="plan-cut"),
+    path("locks/", api_parts.LockList.as_view(), name="locks"),
+    path("plans/<row:plan_id>/release-locks/", api_parts.ReleaseLocks.as_view(), name="plan-release-locks"),
     path("freezes/", api.FreezeList.as_view(), name="freezes"),
     path("freezes/<row:freeze_id>/lift/", api.Lift.as_view(), name="freeze-lift"),
 ]

@@ -14,10 +14,11 @@ from django.views.decorators.http import condition, require_http_methods, requir
 
 from console.inventory.selectors import filter_choices
 from console.plans import charts, selectors, services, tables
-from console.plans.filters import KeptFilter, MoveFilter, PlanFilter
+from console.plans.filters import KeptFilter, LockFilter, MoveFilter, PlanFilter
 from console.plans.forms import CutForm, FreezeForm, PartForm, ReasonForm
-from console.plans.pages import list_page, part_page, plan_page, with_waves
+from console.plans.pages import list_page, lock_page, part_page, plan_page, with_waves
 from console.rest.csv import csv_response, refused
+from console.ui.figures import plural
 from console.ui.orders import no_order_words, order_of, order_words
 
 sees_plans = permission_required("plans.view_plan", raise_exception=True)
@@ -249,6 +250,28 @@ def _unchanging(response: HttpResponse) -> HttpResponse:
     """A plan's map never changes; only those who may see the plan may keep it."""
     patch_cache_control(response, private=True, immutable=True, max_age=86400)
     return response
+
+
+@require_safe
+@sees_plans
+def lock_list(request: HttpRequest) -> HttpResponse:
+    """Who keeps others off which nodes, until when, and who waits."""
+    found = LockFilter(request.GET, queryset=selectors.locks(request.user))
+    part = "#table" if request.headers.get("HX-Request") else ""
+    context = lock_page(request, found)
+    return render(request, f"plans/locks.html{part}", context, status=200 if found.is_valid() else 400)
+
+
+@posted_from("plans:locks")
+@sees_plans
+def release(request: HttpRequest, plan_id: int) -> HttpResponse:
+    try:
+        count = services.release_locks(request.user, plan_id, request.POST.get("reason", ""))
+    except services.Conflict as refused:
+        messages.error(request, refused.reason)
+        return redirect("plans:locks")
+    messages.success(request, f"Released {plural(count, 'lock')} of plan {plan_id}. Other plans may start there now.")
+    return redirect("plans:locks")
 
 
 @sees_plans

@@ -63,6 +63,16 @@ class Hit:
     detail: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What one app has to say about an object that another app shows, such as a lock on a node."""
+
+    icon: str
+    text: str
+    url: str
+
+
+type Notes = Callable[[HttpRequest, str, str, str], Iterable[Note]]
 type Tools = Callable[[HttpRequest], Iterable[Tool]]
 type Banners = Callable[[HttpRequest], Iterable[Banner]]
 type Marks = Callable[[HttpRequest], Iterable[Mark]]
@@ -78,6 +88,7 @@ class Shell:
     banners: dict[str, Banners] = field(default_factory=dict)
     marks: dict[str, Marks] = field(default_factory=dict)
     hits: dict[str, Hits] = field(default_factory=dict)
+    notes: dict[str, Notes] = field(default_factory=dict)
     topics: dict[str, str] = field(default_factory=dict)
 
 
@@ -108,6 +119,15 @@ def register_topic(topic: str, permission: str) -> None:
 def register_hits(name: str, source: Hits) -> None:
     """`source(request, words, limit)` returns at most `limit` answers that this person may see."""
     SHELL.hits[name] = source
+
+
+def register_notes(name: str, source: Notes) -> None:
+    """`source(request, kind, cluster, name)` says what this person may know about an object of that kind."""
+    SHELL.notes[name] = source
+
+
+def notes_on(request: HttpRequest, kind: str, cluster: str, name: str) -> list[Note]:
+    return [note for source in SHELL.notes.values() for note in source(request, kind, cluster, name)]
 
 
 def allowed_topics(request: HttpRequest) -> list[str]:

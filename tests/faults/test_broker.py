@@ -44,6 +44,20 @@ def test_nothing_is_started_and_the_answer_says_why(no_broker: None) -> None:
     assert not NodeLock.objects.exists()
 
 
+def test_nothing_is_resumed(no_broker: None) -> None:
+    """The locks of the paused run stay with it, and nobody else gets hold of its nodes meanwhile."""
+    plan = scene().plan(A)
+    approved(plan)
+    with pytest.MonkeyPatch.context() as there:
+        there.setattr("console.plans.services.running.require_broker", lambda: None)
+        services.start_plan(operator(), plan.pk)
+    services.pause_plan(operator(), plan.pk, "lunch")
+    with pytest.raises(services.Conflict, match="broker"):
+        services.resume_plan(operator(), plan.pk)
+    assert Plan.objects.get(pk=plan.pk).state == State.PAUSED
+    assert NodeLock.objects.filter(plan=plan).count() == 2
+
+
 def test_approve_and_start_is_all_or_nothing(no_broker: None) -> None:
     plan = scene().plan(A)
     with pytest.raises(services.Conflict, match="broker"):

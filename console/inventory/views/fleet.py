@@ -16,6 +16,7 @@ from console.inventory.selectors.pods import SORTS as POD_SORTS
 from console.inventory.tables import NODE_COLUMNS, NODE_HEAD, POD_COLUMNS, POD_HEAD, Heading, csv_lines, headings
 from console.rest.csv import csv_response, refused
 from console.ui.orders import no_order_words
+from console.ui.shell import notes_on
 
 OWN = "inventory.view_own"
 
@@ -69,7 +70,10 @@ def node(request: HttpRequest, cluster: str = "", name: str = "") -> HttpRespons
     """One node with its pods."""
     card = _found(request, selectors.node_card, cluster, name)
     part = "#body" if request.headers.get("HX-Request") else ""
-    return render(request, f"inventory/node.html{part}", {"section": "nodes", "card": card, "row": card.row})
+    notes = notes_on(request, "node", card.row.cluster, card.row.name)
+    return render(
+        request, f"inventory/node.html{part}", {"section": "nodes", "card": card, "row": card.row, "notes": notes}
+    )
 
 
 @require_safe

@@ -30,6 +30,7 @@ from console.plans.selectors.lists import (
     waves,
 )
 from console.plans.selectors.rest import broken_steps, left_out
+from console.plans.selectors.locking import LockGroup, lock_groups, lock_on, locks, release_checks, wanted_by
 from console.plans.selectors.returning import rollback_checks, rollbacks
 from console.plans.selectors.stages import Box, Stage, box, stages
 from console.plans.selectors.stopping import stopping, stops
@@ -54,6 +55,8 @@ __all__ = [
     "frozen_words",
     "kept_by_reason",
     "kept_nodes",
+    "LockGroup",
+    "Pace",
     "left_out",
     "lock_of",
     "may_listen",
@@ -71,7 +74,12 @@ __all__ = [
     "rollbacks",
     "stages",
     "start_checks",
+    "lock_groups",
     "stopping",
+    "lock_on",
+    "locks",
     "stops",
     "waves",
 ]
+    "release_checks",
+    "wanted_by",

@@ -6,12 +6,17 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from console.audit import services as audit
+from console.plans import selectors
 from console.plans.models import NodeLock, Plan, Step
-from console.plans.services.transition import Conflict
+from console.plans.services.staleness import refuse_unless_holds
+from console.plans.services.transition import Conflict, announce, read
+from console.tenancy.services import require
 from console.ui.figures import duration
 
 LOCK_FOR = timedelta(minutes=30)
 RENEW_AFTER = timedelta(minutes=1)
+_NAMED = 100  # nodes in the audit log
 _IN_CLAUSE = 500  # SQLite allows a limited number of parameters
 
 
@@ -52,6 +57,32 @@ def extend(plan: Plan) -> None:
 
 def release(plan: Plan) -> None:
     NodeLock.objects.filter(plan=plan).delete()
+
+
+def release_locks(user: Any, plan_id: int, reason: str) -> int:
+    """Take the locks of a plan that does not move anything; how many went.  Resuming it takes them again, if free.
+
+    Raises ``Denied``, or ``Conflict`` while the plan runs or has moves in flight.
+    """
+    require(user, "plans.release_lock")
+    with transaction.atomic():
+        plan = Plan.objects.select_for_update().filter(pk=plan_id).first() or read(plan_id)
+        refuse_unless_holds(plan, selectors.release_checks(plan))
+        if not reason.strip():
+            raise Conflict("Releasing locks needs a reason: it is kept in the audit log.", next_step="Say why.")
+        nodes = sorted(NodeLock.objects.filter(plan=plan).values_list("node", flat=True))
+        release(plan)
+        audit.record(
+            actor=user,
+            action="plan.locks_released",
+            target_kind="plan",
+            target_id=str(plan_id),
+            reason=reason,
+            digest=plan.digest,
+            detail={"nodes": nodes[:_NAMED], "count": len(nodes), "state": plan.state},
+        )
+        announce(plan, "plan.locks_released")
+    return len(nodes)
 
 
 def _in_the_way(plan: Plan, nodes: list[str], now: datetime) -> tuple[str]:

@@ -103,6 +103,8 @@ _API = (
     Route("api:plan-leave-out", OPERATORS, "post", 200, of(half_changed), REASON),
     Route("api:plan-roll-back", OPERATORS, "post", 201, of(ended), REASON),
     Route("api:plan-cut", OPERATORS, "post", 201, of(proposed), {"moves": 1}),
+    Route("api:locks", FLEET),
+    Route("api:plan-release-locks", APPROVERS, "post", 200, of(paused), REASON),
     Route("api:freezes", FLEET),
     Route(
         "api:freezes", OPERATORS, "post", 201, body={"scope": "fleet", "reason": "r", "expires_at": "2199-01-01T00:00Z"}
@@ -113,6 +115,8 @@ ROUTES = (
     Route("plans:list", FLEET),
     *_PAGES,
     *_ACTIONS,
+    Route("plans:locks", FLEET),
+    Route("plans:release", APPROVERS, "post", 302, of(paused), REASON),
     Route("plans:freezes", FLEET),
     Route("plans:freezes", OPERATORS, "post", 302, body={"scope": "fleet", "reason": "r", "minutes": 5}),
     Route("plans:lift", OPERATORS, "post", 302, frozen),
