@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import numpy as np
@@ -15,6 +15,8 @@ from scheduler.cluster.quiet import no_collection
 from scheduler.cluster.snapshot import Snapshot
 
 MAGIC = b"slackline-pack-1\n"
+SHARED = ("node_specs", "pod_specs")  # what most of a snapshot's bytes are, and most of it is in the next one again
+MOST_KNOWN = 50_000  # specs remembered, unless one snapshot has more
 UNSIGNED = ("digest", "warnings")  # said about the document, not part of it
 
 
@@ -76,10 +78,37 @@ def _sections(snapshot: Snapshot) -> Iterator[tuple[_Section, bytes]]:
 
 
 def _read(section: _Section, content: memoryview) -> Any:
+    if section.name in SHARED:
+        return _specs(section.name).read(content)
     if section.dtype is None:
         return _decoder(section.name).decode(content)
     # frombuffer on bytes is read-only, which is what a snapshot's columns must be
     return np.frombuffer(content, np.dtype(section.dtype)).reshape(section.shape)
+
+
+class _Specs:
+    """The specs of the snapshots that were read last, by their bytes; safe to be asked by several threads."""
+
+    def __init__(self, name: str) -> None:
+        (kind, _) = get_args(_types()[name])
+        self._decoder = msgspec.msgpack.Decoder(kind)
+        self._known: dict[bytes, Any] = {}
+
+    def read(self, content: memoryview) -> tuple[Any, ...]:
+        known, decode = self._known, self._decoder.decode
+        words = list(map(bytes, _raws.decode(content)))
+        found = tuple([known.get(word) or known.setdefault(word, decode(word)) for word in words])
+        if len(known) > max(2 * len(words), MOST_KNOWN):  # nothing grows for ever
+            self._known = dict(zip(words, found, strict=True))
+        return found
+
+
+_raws = msgspec.msgpack.Decoder(tuple[msgspec.Raw, ...])
+
+
+@cache
+def _specs(name: str) -> _Specs:
+    return _Specs(name)
 
 
 @cache
