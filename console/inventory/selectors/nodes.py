@@ -1,5 +1,6 @@
 """Nodes as rows: the table, the card of one, the export."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from console.inventory.archive import ABSENT, NO_LIMIT, UNKNOWN
+from console.inventory.archive import ABSENT, NO_LIMIT, UNKNOWN, Snapshot
 from console.inventory.cells import asw_of_nodes
 from console.inventory.choices import CAUSES, HEALTH_BY_CODE
 from console.inventory.selectors.devices import WHOLE_GPU_MILLI, DeviceRow, Holder, holding
@@ -26,6 +27,7 @@ from console.inventory.selectors.viewing import (
 )
 from console.tenancy.selectors import tenant_scope
 
+IN_MIB = ("ephemeral-storage", "hugepages-")  # as the reader of Kubernetes counts them
 STATES = ("none", "empty", "slack", "full")
 SORTS = ("name", "cluster", "model", "asw", "gpus", "free", "stranded", "pods", "health")
 HIDDEN_FROM_TENANTS = frozenset({"pods"})  # keys that would order nodes by what others run there
@@ -70,10 +72,21 @@ class NodeRow:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeResource:
+    """A counted resource beside CPU, memory and devices.  ``used`` None for a tenant's viewer; ``unit`` "" = pieces."""
+
+    name: str
+    amount: int
+    used: int | None
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
 class NodeCard:
     """The page of one node."""
 
     row: NodeRow
+    resources: tuple[NodeResource, ...]
     zone: str | None
     max_pods: int | None
     power_watts: int | None
@@ -255,6 +268,19 @@ def _own_gpu_milli(reading: Reading, node: int, scope: frozenset[str] | None) ->
     return int((snapshot.pod_gpus[mine].astype(np.int64) * snapshot.pod_gpu_milli[mine]).sum())
 
 
+def _resources(snapshot: Snapshot, node: int, whole: bool) -> tuple[NodeResource, ...]:
+    """What the node has, and what live pods ask of it; also where they ask for what it has not."""
+    has = dict(snapshot.node_specs[snapshot.node_spec[node]].resources)
+    used: Counter[str] = Counter()
+    for pod in np.flatnonzero(snapshot.pod_live & (snapshot.pod_node == node)).tolist() if whole else ():
+        for name, amount in snapshot.pod_specs[snapshot.pod_spec[pod]].resources:
+            used[name] += amount
+    return tuple(
+        NodeResource(name, has.get(name, 0), used[name] if whole else None, "MiB" if name.startswith(IN_MIB) else "")
+        for name in sorted({*has, *used})
+    )
+
+
 def _card(reading: Reading, node: int, scope: frozenset[str] | None) -> NodeCard:
     snapshot = reading.snapshot
     here = snapshot.pod_node == node
@@ -264,6 +290,7 @@ def _card(reading: Reading, node: int, scope: frozenset[str] | None) -> NodeCard
     whole, held = scope is None, holding(reading, node, scope)
     return NodeCard(
         row=_row(reading, node, scope),
+        resources=_resources(snapshot, node, whole),
         zone=_name(snapshot.zones, int(snapshot.node_zone[node])),
         max_pods=None if limit == NO_LIMIT else limit,
         power_watts=None if watts == ABSENT else watts,

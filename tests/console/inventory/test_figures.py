@@ -16,7 +16,7 @@ from console.inventory.models import Observation, Source, UsageSlot
 from console.inventory.services.measuring import SLOT_S, slot_of
 from scheduler.fragmentation.report import report
 from tests.builders.fleets import observed, read, simulated_source
-from tests.builders.people import viewer
+from tests.builders.people import tenant, viewer
 from tests.builders.worlds import World, world
 
 pytestmark = pytest.mark.django_db
@@ -67,6 +67,22 @@ def test_gpus_that_a_plugin_withholds_under_pods_are_told_from_excess(
     )
     said = [word for word in report(built.snapshot()).warnings if "over-committed" in word]
     assert any("pods keep what they hold" in word for word in said) == bool(withheld)
+
+
+def test_counted_resources_stand_on_the_page_of_their_node() -> None:
+    """What tenants' viewers see leaves out what others ask for."""
+    built = world().node("n1", resources={"ephemeral-storage": 10 << 10, "example.org/nic": 4})
+    asked = {"ephemeral-storage": 3 << 10, "hugepages-2Mi": 512}
+    observed(built.pod("p", "n1", 1, resources=asked).pod("q", "n1", 1, resources={"example.org/nic": 1}))
+    card = selectors.node_card(viewer(), "default", "n1")
+    told = [(one.name, one.used, one.amount, one.unit) for one in card.resources]
+    assert told == [
+        ("ephemeral-storage", 3 << 10, 10 << 10, "MiB"),
+        ("example.org/nic", 1, 4, ""),
+        ("hugepages-2Mi", 512, 0, "MiB"),
+    ]
+    theirs = selectors.node_card(tenant("t1"), "default", "n1").resources
+    assert [(one.used, one.amount) for one in theirs] == [(None, 10 << 10), (None, 4)]
 
 
 def test_a_labelled_node_without_devices_is_degraded_not_empty() -> None:
