@@ -1,5 +1,6 @@
-"""Parts of plans, and the locks that plans hold, over HTTP."""
+"""Parts of plans, what came of runs, and the locks that plans hold, over HTTP."""
 
+from dataclasses import asdict
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -58,6 +59,21 @@ class ApprovePart(Action):
             chains=[number - 1 for number in said["chains"]],
             start=said["start"],
         )
+
+
+class RecordDetail(APIView):
+    permission = "plans.view_plan"
+    permission_classes = (NeedsPermission,)
+
+    @extend_schema(responses=shapes.RecordSerializer)
+    def get(self, request: Request, plan_id: int) -> Response:
+        """What was expected of a run and what came of it, its stops, and its emptied nodes until now."""
+        plan = selectors.plan_detail(request.user, plan_id)
+        found = selectors.record(request.user, plan)
+        if found is None:
+            raise exceptions.NotFound("This plan has not run.")
+        stops = selectors.stops(request.user, plan)
+        return Response(shapes.RecordSerializer({**asdict(found), "stops": stops}).data)
 
 
 class LocksInOrder(CursorPages):

@@ -33,6 +33,26 @@ def curve(points: list[list[int]], headline: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+SURVIVAL = (320, 96)  # width and height of the curve, in units of its own
+
+
+def survival(points: list[tuple[float, float]]) -> dict[str, Any]:
+    """The share of emptied nodes that is still empty, as a stair over time; ``path`` for SVG."""
+    width, height = SURVIVAL
+    last = points[-1][0] or 1.0
+    path, share = f"M0 {_level(points[0][1], height)}", points[0][1]
+    for at, now in points[1:]:
+        path += f"H{round(width * at / last, 1)}"
+        if now != share:
+            path += f"V{_level(now, height)}"
+            share = now
+    return {"path": path, "width": width, "height": height, "middle": _level(0.5, height), "seconds": points[-1][0]}
+
+
+def _level(share: float, height: int) -> float:
+    return round(2 + (height - 4) * (1 - share), 1)
+
+
 def ramp() -> list[dict[str, str]]:
     """Stops of the colour scale for a legend in SVG."""
     last = len(CIVIDIS) - 1

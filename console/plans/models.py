@@ -170,6 +170,11 @@ class Step(models.Model):
 
 
 class Stop(models.Model):
+    @property
+    def took_s(self) -> float | None:
+        """Seconds from when it was sent to its end; None where it was not sent or has not ended."""
+        return (self.ended_at - self.issued_at).total_seconds() if self.issued_at and self.ended_at else None
+
     """A run was stopped: what it had in flight and what it had not begun at that moment."""
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="stops")

@@ -25,7 +25,7 @@ UNCHANGED = (State.PROPOSED, State.APPROVED, State.EXPIRED, State.REJECTED, Stat
 
 
 def list_page(request: HttpRequest, found: PlanFilter) -> dict[str, Any]:
-    page = tables.page_of(found.qs, request.GET.get("page"), LISTED)
+    page = tables.page_of(selectors.with_record(found.qs), request.GET.get("page"), LISTED)
     query = request.GET.copy()
     query.pop("page", None)
     return {
@@ -92,6 +92,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "stops": selectors.stops(request.user, plan),
         "rollbacks": list(selectors.rollbacks(request.user, plan)),
         "seconds_left": _seconds_left(plan),
+        **record_part(request, plan),
         "reasons": selectors.kept_by_reason(request.user, plan),
         "impact": plan.impact[:8],
         "impact_rest": _sum_of(plan.impact[8:]),
@@ -110,9 +111,16 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
     }
 
 
-def with_waves(request: HttpRequest, plan_id: int, changes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The changes, each with the wave of its moves (from 1) where they are all of one."""
-    touched = {move for change in changes for move in change["moves"]}
+def record_part(request: HttpRequest, plan: Any) -> dict[str, Any]:
+    """What came of a run; the curve of its emptied nodes only once a node was refilled."""
+    found = selectors.record(request.user, plan)
+    emptied = None if found is None else found.emptied
+    return {
+        "record": found,
+        "survival": charts.survival(emptied.curve) if emptied and emptied.refilled else None,
+    }
+
+
 def part_page(request: HttpRequest, plan: Any, chains: list[Any], form: PartForm) -> dict[str, Any]:
     """What can be left out of a proposal, what is chosen, and whether this person may decide."""
     asked = request.POST if request.method == "POST" else request.GET

@@ -92,11 +92,73 @@ class StoppingSerializer(serializers.Serializer[Any]):
 
 class MoveSerializer(serializers.ModelSerializer[Step]):
     class Meta:
+class StopSerializer(serializers.Serializer[Any]):
+    state = serializers.CharField(help_text="paused, halted or aborted")
+    actor = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField(allow_blank=True)
+    at = serializers.DateTimeField()
+    waiting = serializers.IntegerField()
+    in_flight = FlightSerializer(many=True)
+
+
+class TenantRecordSerializer(serializers.Serializer[Any]):
+    tenant = serializers.CharField(allow_blank=True)
+    planned = serializers.IntegerField()
+    done = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    not_run = serializers.IntegerField()
+    gpu_milli = serializers.IntegerField(help_text="of moves that were done")
+    doubled_gpu_s = serializers.FloatField()
+    expected_gpu_s = serializers.FloatField(allow_null=True)
+
+
+class RefillSerializer(serializers.Serializer[Any]):
+    tenant = serializers.CharField(allow_blank=True)
+    nodes = serializers.IntegerField()
+    pods = serializers.IntegerField()
+    own = serializers.BooleanField(help_text="pods that the plan itself had moved")
+    names = serializers.ListField(child=serializers.CharField())
+
+
+class EmptiedSerializer(serializers.Serializer[Any]):
+    nodes = serializers.IntegerField()
+    still = serializers.IntegerField()
+    refilled = serializers.IntegerField()
+    gone = serializers.IntegerField(help_text="no longer there, or cordoned")
+    gpus_still = serializers.IntegerField()
+    by = RefillSerializer(many=True)
+    until = serializers.DateTimeField(help_text="they are looked at in every reading until then")
+    seen_at = serializers.DateTimeField(allow_null=True)
+    over = serializers.BooleanField()
+    held = serializers.BooleanField(default=False, help_text="false: nothing keeps work away from them")
+    curve = serializers.JSONField(help_text="[[seconds, share still empty], …]")
+    half_life_s = serializers.FloatField(allow_null=True)
+    half_life_seen = serializers.BooleanField(help_text="false: estimated from the rate so far")
+
+
+class RecordSerializer(serializers.Serializer[Any]):
+    """What was expected of a run and what came; seconds are medians over moves that ended well."""
+
+    moves = serializers.IntegerField()
+    done = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    not_run = serializers.IntegerField()
+    expected_s = serializers.FloatField(allow_null=True)
+    took_s = serializers.FloatField(allow_null=True)
+    expected_gpu_s = serializers.FloatField(allow_null=True, help_text="GPU time doubled, of moves that were sent")
+    doubled_gpu_s = serializers.FloatField(allow_null=True)
+    tenants = TenantRecordSerializer(many=True)
+    emptied = EmptiedSerializer(allow_null=True)
+    stops = StopSerializer(many=True)
+
+
         model = Step
+    took_s = serializers.FloatField(read_only=True, allow_null=True, help_text="seconds from sending to its end")
+
         fields: ClassVar = [
             "index", "uid", "wave", "run_wave", "chain", "depth", "drains", "after", "pod", "pod_uid", "source_node",
             "target_node", "mode", "gpus", "gpu_milli", "tenant", "work_class", "tier", "lost_gpu_seconds", "state",
-            "detail", "issued_at", "ended_at",
+            "detail", "issued_at", "ended_at", "expected_s", "took_s",
         ]  # fmt: skip
         read_only_fields = fields
 

@@ -28,6 +28,7 @@ KEPT_ORDER = {"position": ("position",), "node": ("node",), "reason": ("reason",
 MOVE_HEAD = (
     "no", "wave", "chain", "depth", "drains", "pod", "from", "to", "gpus", "gpu_milli_each", "tenant", "class", "tier",
     "how", "lost_gpu_seconds", "state", "detail", "started", "ended",
+    "expected_seconds", "took_seconds",
 )  # fmt: skip
 KEPT_HEAD = ("node", "reason", "blocker", "constraint", "missing", "unit")
 YES_OR_NO = frozenset({"cordoned", "ready", "locked", "terminating", "standby", "emptied_nodes"})  # fields of 0 and 1
@@ -227,6 +228,8 @@ def move_cells(step: Step) -> tuple[object, ...]:
         step.detail,
         step.issued_at.isoformat() if step.issued_at else None,
         step.ended_at.isoformat() if step.ended_at else None,
+        step.expected_s,
+        step.took_s,
     )
 
 

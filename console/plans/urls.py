@@ -48,6 +48,7 @@ api_urlpatterns = [
     path("plans/<row:plan_id>/drop/", api.Drop.as_view(), name="plan-drop"),
     path("plans/<row:plan_id>/leave-out/", api.LeaveOut.as_view(), name="plan-leave-out"),
     path("plans/<row:plan_id>/abort-preview/", api.AbortPreview.as_view(), name="plan-abort-preview"),
+    path("plans/<row:plan_id>/record/", api_parts.RecordDetail.as_view(), name="plan-record"),
     path("plans/<row:plan_id>/roll-back/", api.RollBack.as_view(), name="plan-roll-back"),
     path("plans/<row:plan_id>/cut/", api.Cut.as_view(), name="plan-cut"),
     path("locks/", api_parts.LockList.as_view(), name="locks"),

@@ -31,6 +31,8 @@ from console.plans.selectors.lists import (
 )
 from console.plans.selectors.rest import broken_steps, left_out
 from console.plans.selectors.locking import LockGroup, lock_groups, lock_on, locks, release_checks, wanted_by
+from console.plans.selectors.record import record, with_record
+from console.plans.selectors.rest import broken_steps, left_out
 from console.plans.selectors.returning import rollback_checks, rollbacks
 from console.plans.selectors.stages import Box, Stage, box, stages
 from console.plans.selectors.stopping import stopping, stops
@@ -83,3 +85,6 @@ __all__ = [
 ]
     "release_checks",
     "wanted_by",
+    "record",
+    "release_checks",
+    "with_record",

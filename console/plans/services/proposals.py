@@ -13,7 +13,7 @@ from console.plans import lifecycle
 from console.plans.choices import State
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan
-from console.plans.services import answers
+from console.plans.services import answers, expecting, pacing
 from console.plans.services.transition import Conflict, announce, change, read
 from console.tenancy.services import Denied, require
 from scheduler.cluster.snapshot import Snapshot
@@ -148,7 +148,8 @@ def propose(
             worker="",
             **facts,
         )
-        answers.store_rows(plan, answer, snapshot)
+        answers.store_rows(plan, answer, snapshot, run_waves)
+        expecting.expect(plan)
         reach(Milestone.PROPOSAL_WRITTEN)
     reach(Milestone.PROPOSAL_COMMITTED)
     return plan

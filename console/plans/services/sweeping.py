@@ -11,7 +11,7 @@ from console.inventory.services import revision_of
 from console.plans import lifecycle
 from console.plans.choices import State, StepState
 from console.plans.models import NodeLock, Plan
-from console.plans.services import checking, dropping, freezes, stepping
+from console.plans.services import checking, dropping, following, freezes, stepping
 from console.plans.services.staleness import go_stale
 from console.plans.services.transition import HEAVY, Conflict, change
 
@@ -26,6 +26,7 @@ def sweep() -> None:
     find_stale()
     look_at_stopped()
     send_again()
+    following.follow()
     let_go_of_snapshots()
     NodeLock.objects.exclude(plan__state=State.EXECUTING).filter(expires_at__lte=timezone.now()).delete()
 

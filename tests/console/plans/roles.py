@@ -90,6 +90,7 @@ _API = (
     Route("api:plan-kept", FLEET, make=of(proposed)),
     Route("api:plan-part", FLEET, make=of(proposed), query="?chain=1"),
     Route("api:plan-approve-part", APPROVERS, "post", 428, of(proposed), {"part_digest": "0" * 64, **REASON}),
+    Route("api:plan-record", FLEET, make=of(ended)),
     Route("api:plan-abort-preview", FLEET, make=of(lambda: started(proposed()))),
     Route("api:plan-approve", APPROVERS, "post", 428, of(proposed), REASON),
     Route("api:plan-reject", APPROVERS, "post", 428, of(proposed), REASON),
