@@ -46,6 +46,8 @@ class Plan(models.Model):
     notes = models.JSONField(default=list)
     impact = models.JSONField(default=list)  # rows per tenant
     curve = models.JSONField(default=list)  # [moves kept, net emptied], one point per chain
+    pace = models.JSONField(default=dict)  # services.pacing.told: limits, their origin, what binds each run wave
+    approvals_needed = models.PositiveSmallIntegerField(default=1)  # as the policy said when it was proposed
 
     changes = models.JSONField(default=list)  # what no longer holds: move, object, field, was, now
     checked_revision = models.BigIntegerField(null=True)
@@ -128,7 +130,7 @@ class Step(models.Model):
     index = models.PositiveIntegerField()  # position in the signed document
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     wave = models.PositiveIntegerField()  # as planned, from 0
-    run_wave = models.PositiveIntegerField()  # as run: the first is cut to one per cent of the moves
+    run_wave = models.PositiveIntegerField()  # as run, from 0: the planned waves cut finer by the policy
     chain = models.PositiveIntegerField()
     depth = models.PositiveIntegerField()
     drains = models.CharField(max_length=253)
@@ -168,13 +170,13 @@ class Step(models.Model):
     def __str__(self) -> str:
         return f"{self.pod} {self.source_node} → {self.target_node}"
 
-
-class Stop(models.Model):
     @property
     def took_s(self) -> float | None:
         """Seconds from when it was sent to its end; None where it was not sent or has not ended."""
         return (self.ended_at - self.issued_at).total_seconds() if self.issued_at and self.ended_at else None
 
+
+class Stop(models.Model):
     """A run was stopped: what it had in flight and what it had not begun at that moment."""
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="stops")
@@ -246,9 +248,9 @@ class PlanMap(models.Model):
 
 
 class Decision(models.Model):
-    """Who said yes or no to which digest, and why.  One yes or one no ends the question."""
+    """Who said yes or no to which digest, and why.  One no ends the question; a yes does once enough people said it."""
 
-    plan = models.OneToOneField(Plan, on_delete=models.PROTECT, related_name="decision")
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="decisions")
     verdict = models.CharField(max_length=10, choices=Verdict.choices)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     digest = models.CharField(max_length=64)
@@ -256,8 +258,10 @@ class Decision(models.Model):
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:
+        ordering: ClassVar = ["id"]
         constraints: ClassVar = [
-            models.CheckConstraint(condition=Q(verdict__in=Verdict.values), name="decision_verdict_is_known")
+            models.CheckConstraint(condition=Q(verdict__in=Verdict.values), name="decision_verdict_is_known"),
+            models.UniqueConstraint(fields=["plan", "user", "verdict"], name="decision_nobody_says_it_twice"),
         ]
 
     def __str__(self) -> str:

@@ -86,13 +86,15 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "not_run": any(wave.dropped for wave in waves),
         "stages": selectors.stages(plan, waves),
         "box": box,
+        "approvals": selectors.approvals_of(plan),
+        "pace": selectors.pace_of(plan, waves),
         "failing": sum(not check.holds for check in box.checks),
         "lock": selectors.lock_of(request.user, plan_id),
         "stopping": selectors.stopping(request.user, plan) if plan.is_running else None,
         "stops": selectors.stops(request.user, plan),
+        **record_part(request, plan),
         "rollbacks": list(selectors.rollbacks(request.user, plan)),
         "seconds_left": _seconds_left(plan),
-        **record_part(request, plan),
         "reasons": selectors.kept_by_reason(request.user, plan),
         "impact": plan.impact[:8],
         "impact_rest": _sum_of(plan.impact[8:]),
@@ -142,6 +144,9 @@ def part_page(request: HttpRequest, plan: Any, chains: list[Any], form: PartForm
     }
 
 
+def with_waves(request: HttpRequest, plan_id: int, changes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The changes, each with the wave of its moves (from 1) where they are all of one."""
+    touched = {move for change in changes for move in change["moves"]}
     if not touched:
         return list(changes)
     wave = dict(selectors.moves(request.user, plan_id).filter(index__in=touched).values_list("index", "run_wave"))
@@ -234,7 +239,8 @@ def fits_rows(headline: dict[str, Any]) -> dict[str, Any] | None:
 
 def _version(plan: Any, box: Any, waves: list[Any]) -> str:
     """Changes when the box says something else: a box that says the same is left alone, with the words typed in it."""
-    said = repr((plan.state, plan.stop_requested, [(c.code, c.holds) for c in box.checks], box.actions, box.why, waves))
+    checks = [(check.code, check.holds) for check in box.checks]
+    said = repr((plan.state, len(plan.decisions.all()), plan.stop_requested, checks, box.actions, box.why, waves))
     return hashlib.sha256(said.encode()).hexdigest()[:12]
 
 

@@ -34,6 +34,8 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
         source="undoes_id", read_only=True, allow_null=True, help_text="the plan whose moves this one takes back"
     )
 
+    decisions = DecisionSerializer(many=True, read_only=True)
+
     class Meta:
         model = Plan
         fields: ClassVar = [
@@ -41,7 +43,7 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
             "proposer", "approver", "parent", "origin", "undoes", "because", "digest", "base_revision", "base_digest",
             "headline", "notes",
             "changes", "checked_revision", "checked_at", "progress", "requested_at", "proposed_at", "expires_at",
-            "approved_at", "started_at", "ended_at",
+            "approved_at", "started_at", "ended_at", "approvals_needed", "decisions",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -52,7 +54,7 @@ class PlanDetailSerializer(PlanSerializer):
     rollbacks = serializers.PrimaryKeyRelatedField(many=True, read_only=True)  # type: ignore[var-annotated]
 
     class Meta(PlanSerializer.Meta):
-        fields: ClassVar = [*PlanSerializer.Meta.fields, "impact", "curve", "rollbacks"]
+        fields: ClassVar = [*PlanSerializer.Meta.fields, "impact", "curve", "pace", "rollbacks"]
         read_only_fields = fields
 
 
@@ -90,8 +92,6 @@ class StoppingSerializer(serializers.Serializer[Any]):
     abort = serializers.ListField(child=serializers.CharField())
 
 
-class MoveSerializer(serializers.ModelSerializer[Step]):
-    class Meta:
 class StopSerializer(serializers.Serializer[Any]):
     state = serializers.CharField(help_text="paused, halted or aborted")
     actor = serializers.CharField(allow_blank=True)
@@ -152,9 +152,11 @@ class RecordSerializer(serializers.Serializer[Any]):
     stops = StopSerializer(many=True)
 
 
-        model = Step
+class MoveSerializer(serializers.ModelSerializer[Step]):
     took_s = serializers.FloatField(read_only=True, allow_null=True, help_text="seconds from sending to its end")
 
+    class Meta:
+        model = Step
         fields: ClassVar = [
             "index", "uid", "wave", "run_wave", "chain", "depth", "drains", "after", "pod", "pod_uid", "source_node",
             "target_node", "mode", "gpus", "gpu_milli", "tenant", "work_class", "tier", "lost_gpu_seconds", "state",
@@ -181,19 +183,6 @@ class ApprovalSerializer(DigestedSerializer):
     start = serializers.BooleanField(default=False)
 
 
-class ReasonSerializer(serializers.Serializer[Any]):
-    reason = serializers.CharField(required=False, allow_blank=True, max_length=2000, default="")
-
-
-class NeedsReasonSerializer(serializers.Serializer[Any]):
-    reason = serializers.CharField(min_length=1, max_length=2000)
-
-
-class StartSerializer(serializers.Serializer[Any]):
-    digest = serializers.RegexField(r"^[0-9a-f]{64}$", required=False)
-
-
-class CutSerializer(serializers.Serializer[Any]):
 class LeftSerializer(serializers.Serializer[Any]):
     chain = serializers.IntegerField(help_text="from 1")
     node = serializers.CharField()
@@ -222,11 +211,22 @@ class PartApprovalSerializer(ApprovalSerializer):
     )
 
 
+class ReasonSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=2000, default="")
+
+
+class NeedsReasonSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField(min_length=1, max_length=2000)
+
+
+class StartSerializer(serializers.Serializer[Any]):
+    digest = serializers.RegexField(r"^[0-9a-f]{64}$", required=False)
+
+
+class CutSerializer(serializers.Serializer[Any]):
     moves = serializers.IntegerField(min_value=1, max_value=2_147_483_647)
 
 
-class FreezeSerializer(serializers.ModelSerializer[Freeze]):
-    owner = serializers.CharField(source="owner.username", read_only=True)
 class LockSerializer(serializers.ModelSerializer[NodeLock]):
     source = serializers.CharField(source="plan.source.name", read_only=True)  # type: ignore[assignment]
     plan = serializers.IntegerField(source="plan_id", read_only=True)
@@ -242,6 +242,8 @@ class LockSerializer(serializers.ModelSerializer[NodeLock]):
         read_only_fields = fields
 
 
+class FreezeSerializer(serializers.ModelSerializer[Freeze]):
+    owner = serializers.CharField(source="owner.username", read_only=True)
     scope = serializers.ChoiceField(choices=FreezeScope.choices)
     cluster = serializers.CharField(required=False, allow_blank=True, default="", max_length=253)
     gpu_model = serializers.CharField(required=False, allow_blank=True, default="", max_length=253)

@@ -75,7 +75,7 @@ class Named:
         """The value in words, with its unit."""
         if value is None:
             return self.none
-        unit = self.unit.removesuffix("s") if value == 1 else self.unit
+        unit = self.unit.removesuffix("s") if value == 1 and self.unit.isalpha() else self.unit
         return f"{value:,} {unit}"
 
 

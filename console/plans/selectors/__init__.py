@@ -4,6 +4,7 @@ from console.plans.selectors.checks import (
     REST_CHANGED,
     REST_NEXT_STEP,
     STALE_NEXT_STEP,
+    TWICE,
     Check,
     approval_checks,
     resume_checks,
@@ -11,8 +12,8 @@ from console.plans.selectors.checks import (
 )
 from console.plans.selectors.freezing import active_freezes, covers, freeze_over, freezes, frozen_words
 from console.plans.selectors.lists import (
-    chains,
     chain_choices,
+    chains,
     doubled_gpu_seconds,
     find_plans,
     kept_by_reason,
@@ -29,25 +30,41 @@ from console.plans.selectors.lists import (
     plans_to_decide,
     waves,
 )
-from console.plans.selectors.rest import broken_steps, left_out
 from console.plans.selectors.locking import LockGroup, lock_groups, lock_on, locks, release_checks, wanted_by
 from console.plans.selectors.record import record, with_record
 from console.plans.selectors.rest import broken_steps, left_out
 from console.plans.selectors.returning import rollback_checks, rollbacks
+from console.plans.selectors.rules import (
+    SETTING_OF,
+    Approvals,
+    Pace,
+    approvals_of,
+    needed_for,
+    pace_of,
+    rules_for,
+    rules_of,
+)
 from console.plans.selectors.stages import Box, Stage, box, stages
 from console.plans.selectors.stopping import stopping, stops
 
 __all__ = [
     "REST_CHANGED",
     "REST_NEXT_STEP",
+    "SETTING_OF",
     "STALE_NEXT_STEP",
+    "TWICE",
+    "Approvals",
     "Box",
     "Check",
+    "LockGroup",
+    "Pace",
     "Stage",
     "active_freezes",
     "approval_checks",
+    "approvals_of",
     "box",
     "broken_steps",
+    "chain_choices",
     "chains",
     "covers",
     "doubled_gpu_seconds",
@@ -57,34 +74,34 @@ __all__ = [
     "frozen_words",
     "kept_by_reason",
     "kept_nodes",
-    "LockGroup",
-    "Pace",
     "left_out",
+    "lock_groups",
     "lock_of",
+    "lock_on",
+    "locks",
     "may_listen",
     "moves",
+    "needed_for",
+    "pace_of",
     "plan_detail",
     "plan_document",
     "plan_map",
-    "chain_choices",
     "plans",
     "plans_awaiting_approval",
     "plans_running",
     "plans_to_decide",
+    "record",
+    "release_checks",
     "resume_checks",
     "rollback_checks",
     "rollbacks",
+    "rules_for",
+    "rules_of",
     "stages",
     "start_checks",
-    "lock_groups",
     "stopping",
-    "lock_on",
-    "locks",
     "stops",
-    "waves",
-]
-    "release_checks",
     "wanted_by",
-    "record",
-    "release_checks",
+    "waves",
     "with_record",
+]

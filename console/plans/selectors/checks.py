@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from console.inventory.choices import WATCHED
-from console.plans.choices import State
+from console.plans.choices import State, Verdict
 from console.plans.models import Plan
 from console.plans.selectors.freezing import freeze_over, frozen_words
 from console.ui.ages import limits
@@ -21,6 +21,7 @@ NEXT_STEPS = {
     State.APPROVED: "Start it.",
     State.STALE: STALE_NEXT_STEP,
 }
+TWICE = "You have approved this plan already: the other approval must be somebody else's."
 REST_NEXT_STEP = "Abort this plan and compute a new one for what is left."
 REST_CHANGED = "Leave out what changed and check again, or abort and compute a new plan."
 
@@ -44,6 +45,7 @@ def approval_checks(user: Any, plan: Plan) -> list[Check]:
         _in_state(plan, State.PROPOSED, "Awaiting approval"),
         _acts(plan),
         _not_own(user, plan),
+        *_not_twice(user, plan),
         *_stands(plan, now),
     ]
 
@@ -124,6 +126,16 @@ def _not_own(user: Any, plan: Plan) -> Check:
     )
 
 
+def _not_twice(user: Any, plan: Plan) -> list[Check]:
+    """Asked only of a plan that somebody has approved and that waits for another approval."""
+    given = [one.user for one in plan.decisions.all() if one.verdict == Verdict.APPROVED]
+    if plan.state != State.PROPOSED or not given:
+        return []
+    own = any(one.pk == user.pk for one in given)
+    who = "you have approved" if own else f"{given[0].get_username()} approved"
+    return [Check("twice", "Two different approvers", not own, who, TWICE, "Ask another approver.")]
+
+
 def _in_time(plan: Plan, now: datetime) -> Check:
     left = None if plan.expires_at is None else (plan.expires_at - now).total_seconds()
     held = left is not None and left > 0
@@ -132,7 +144,8 @@ def _in_time(plan: Plan, now: datetime) -> Check:
         "In time",
         held,
         f"{duration(left)} left" if held else "time is up",
-        f"Plan {plan.pk} expired: a plan is valid for 30 minutes.",
+        f"Plan {plan.pk} expired{'' if plan.expires_at is None else f' at {plan.expires_at:%H:%M} UTC'}: proposals and "
+        "approvals have an end.",
         "Compute a new plan.",
     )
 

@@ -20,7 +20,8 @@ HEAVY = ("document", "impact", "curve")
 
 def plans(viewer: Any) -> QuerySet[Plan]:
     require(viewer, "plans.view_plan")
-    return Plan.objects.select_related("source", "proposer", "approver").defer(*HEAVY)
+    rows = Plan.objects.select_related("source", "proposer", "approver").prefetch_related("decisions__user")
+    return rows.defer(*HEAVY)
 
 
 def plans_awaiting_approval(viewer: Any) -> QuerySet[Plan]:
@@ -48,8 +49,8 @@ def find_plans(viewer: Any, words: str) -> QuerySet[Plan]:
 def plan_detail(viewer: Any, plan_id: int) -> Plan:
     """Raises ``Http404``; the right is asked for first, so that a no tells nothing of what exists."""
     require(viewer, "plans.view_plan")
-    rows = Plan.objects.select_related("source", "proposer", "approver", "parent", "undoes", "decision__user")
-    return get_object_or_404(rows.defer("document"), pk=plan_id)
+    rows = Plan.objects.select_related("source", "proposer", "approver", "parent", "undoes")
+    return get_object_or_404(rows.prefetch_related("decisions__user").defer("document"), pk=plan_id)
 
 
 def plan_document(viewer: Any, plan_id: int) -> tuple[bytes, str]:
@@ -118,7 +119,6 @@ def chains(viewer: Any, plan_id: int, wanted: Iterable[int]) -> dict[int, ChainR
 
 
 @dataclass(frozen=True, slots=True)
-@dataclass(frozen=True, slots=True)
 class ChainChoice:
     """A chain as one thing that can be left out."""
 
@@ -142,6 +142,7 @@ def chain_choices(viewer: Any, plan_id: int) -> list[ChainChoice]:
     return list(found.values())
 
 
+@dataclass(frozen=True, slots=True)
 class WaveRow:
     """A wave as it is run."""
 

@@ -1,6 +1,7 @@
 """From a core plan to rows: what people read must stay when the snapshots are long gone."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from scheduler.plan.operations import Migrate
 from scheduler.plan.statement import marginal
 
 CUT = "cut: "  # how a planner's note begins that says where it was stopped
-FIRST_WAVE_PER_CENT = 1
 NO_DATA = 255
 MARK_EMPTIED, MARK_RECEIVES, MARK_GIVES = 1, 2, 4
 _BATCH = 500
@@ -127,10 +127,9 @@ def impact(answer: core.Plan, snapshot: Snapshot, rows: list[int]) -> list[dict[
     return sorted(tenants.values(), key=lambda entry: (-entry["gpu_milli"], entry["tenant"]))
 
 
-def store_rows(plan: Plan, answer: core.Plan, snapshot: Snapshot) -> None:
+def store_rows(plan: Plan, answer: core.Plan, snapshot: Snapshot, run_waves: Sequence[int]) -> None:
     """Steps, kept nodes and map of a plan that was just proposed, in the caller's transaction."""
     rows = moved_rows(answer, snapshot)
-    run_waves = split_first(list(answer.wave_of))
     Step.objects.bulk_create(
         [
             _step(plan, snapshot, index, move, row, answer.wave_of[index], run_waves[index])
@@ -153,19 +152,6 @@ def store_rows(plan: Plan, answer: core.Plan, snapshot: Snapshot) -> None:
         batch_size=_BATCH,
     )
     draw_map(plan, answer, snapshot, rows)
-
-
-def split_first(waves: list[int]) -> list[int]:
-    """Waves as they are run: the first takes at most one per cent of all moves (but one), the rest of its wave follows.
-
-    A part of a legal wave is legal: fewer copies stand at once, and those that have ended make room.
-    """
-    if not waves:
-        return []
-    first = max(1, len(waves) * FIRST_WAVE_PER_CENT // 100)
-    if waves.count(0) <= first:
-        return waves
-    return [0 if index < first else wave + 1 for index, wave in enumerate(waves)]
 
 
 def _step(plan: Plan, snapshot: Snapshot, index: int, move: Migrate, row: int, wave: int, run_wave: int) -> Step:

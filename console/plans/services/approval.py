@@ -1,22 +1,23 @@
-"""The second pair of eyes: yes or no to one digest, once, in time, never by the proposer."""
+"""The other pairs of eyes: yes or no to one digest, in time, never by the proposer; two people above a size."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
+from console.audit import services as audit
 from console.plans import selectors
 from console.plans.choices import State, Verdict
 from console.plans.models import Decision, Plan
 from console.plans.services import running
-from console.plans.services.proposals import VALID_FOR
 from console.plans.services.staleness import mark_stale_if_changed, refuse_unless_holds
-from console.plans.services.transition import Conflict, DigestMissingError, change, read
+from console.plans.services.transition import Conflict, DigestMissingError, announce, change, read, why_not
 from console.tenancy.services import Denied, require
 
 
 def approve_plan(user: Any, plan_id: int, digest: str, reason: str, *, start: bool = False) -> Plan:
-    """Sign ``digest``; with ``start`` also run it, or neither.
+    """Sign ``digest``; with ``start`` also run it, or neither.  Where two must approve, the first yes is only kept.
 
     Raises ``Denied`` (403), ``DigestMissingError`` (428), or ``Conflict`` (409) with the reason, the next step and,
     where the plan no longer holds, the list of what changed; such a plan is stale from then on.
@@ -27,23 +28,45 @@ def approve_plan(user: Any, plan_id: int, digest: str, reason: str, *, start: bo
         raise Denied("You asked for this plan: somebody else must approve it.")
     refuse_unless_holds(plan, selectors.approval_checks(user, plan))
     mark_stale_if_changed(plan)
-    now = timezone.now()
     with transaction.atomic():
-        plan = change(
-            plan_id,
-            State.APPROVED,
-            actor=user,
-            reason=reason,
-            narrow={"digest": digest, "expires_at__gt": now},
-            approver=user,
-            approved_digest=digest,
-            approved_at=now,
-            expires_at=now + VALID_FOR,
-        )
-        Decision.objects.create(plan=plan, verdict=Verdict.APPROVED, user=user, digest=digest, reason=reason)
-        if start:
+        plan = _sign(user, plan, digest, reason)
+        if start and plan.state == State.APPROVED:
             plan = running.begin(user, plan)
     return plan
+
+
+def _sign(user: Any, plan: Plan, digest: str, reason: str) -> Plan:
+    """Keep this person's yes; the plan is approved if it was the last one that was missing."""
+    now = timezone.now()
+    # Of two people who sign at once the second waits here and finds the first one's yes.
+    open_still = Plan.objects.select_for_update().filter(pk=plan.pk, state=State.PROPOSED, digest=digest)
+    if not list(open_still.filter(expires_at__gt=now).values_list("pk", flat=True)):
+        raise Conflict(why_not(plan.pk, State.APPROVED))
+    if Decision.objects.filter(plan=plan, user=user, verdict=Verdict.APPROVED).exists():
+        raise Conflict(selectors.TWICE)
+    Decision.objects.create(plan=plan, verdict=Verdict.APPROVED, user=user, digest=digest, reason=reason)
+    policy = selectors.rules_of(plan)
+    approvals = selectors.approvals_of(plan, policy)
+    if approvals.missing:
+        detail = {"approvals": len(approvals.given), "needed": approvals.needed, "because": approvals.why}
+        audit.record(
+            actor=user, action="plan.approval_given", target_kind="plan", target_id=plan.pk, reason=reason,
+            digest=digest, detail=detail,
+        )  # fmt: skip
+        announce(plan, "plan.approval_given", approvals=len(approvals.given), needed=approvals.needed)
+        return read(plan.pk)
+    return change(
+        plan.pk,
+        State.APPROVED,
+        actor=user,
+        reason=reason,
+        narrow={"digest": digest, "expires_at__gt": now},
+        detail={"approvals": len(approvals.given)},
+        approver=user,
+        approved_digest=digest,
+        approved_at=now,
+        expires_at=now + timedelta(minutes=policy["valid_minutes"].value or 0),
+    )
 
 
 def reject_plan(user: Any, plan_id: int, digest: str, reason: str) -> Plan:

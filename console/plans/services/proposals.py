@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from console.audit import services as audit
 from console.dispatch.services import enqueue
-from console.plans import lifecycle
+from console.plans import lifecycle, selectors
 from console.plans.choices import State
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan
@@ -20,7 +20,6 @@ from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan import plan as core
 from scheduler.plan.verify import verify
 
-VALID_FOR = timedelta(minutes=30)
 LEASE = timedelta(seconds=30)  # a worker that says nothing for so long is lost
 MAX_ATTEMPTS = 3
 
@@ -127,6 +126,7 @@ def propose(
     now = timezone.now()
     facts = answers.facts(answer, snapshot)
     facts["headline"]["fits"] = fits or []
+    valid, run_waves = _under_policy(answer, snapshot, facts)
     with transaction.atomic():
         plan = change(
             plan_id,
@@ -142,7 +142,7 @@ def propose(
             base_digest=digest,
             proposed_at=now,
             ended_at=None if answer.moves else now,
-            expires_at=now + VALID_FOR if answer.moves else None,
+            expires_at=now + valid if answer.moves else None,
             checked_at=now,
             checked_revision=revision,
             worker="",
@@ -153,6 +153,14 @@ def propose(
         reach(Milestone.PROPOSAL_WRITTEN)
     reach(Milestone.PROPOSAL_COMMITTED)
     return plan
+
+
+def _under_policy(answer: core.Plan, snapshot: Snapshot, facts: dict[str, Any]) -> tuple[timedelta, tuple[int, ...]]:
+    """(how long the proposal waits, run wave of each move); what the policy says of the plan is added to ``facts``."""
+    policy = selectors.rules_for(answer.cluster, facts["headline"], facts["impact"])
+    run_waves, facts["pace"] = pacing.paced(answer, snapshot, policy)
+    facts["approvals_needed"] = selectors.needed_for(facts["headline"], policy)[0]
+    return timedelta(minutes=policy["valid_minutes"].value or 0), run_waves
 
 
 def fail_plan(plan_id: int, reason: str, worker: str) -> Plan:

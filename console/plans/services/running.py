@@ -9,7 +9,7 @@ from console.dispatch.services import enqueue
 from console.plans import selectors
 from console.plans.choices import State, StepState
 from console.plans.models import Plan, Step
-from console.plans.services import checking, dropping, locks
+from console.plans.services import checking, dropping, locks, pacing
 from console.plans.services.broker import require_broker
 from console.plans.services.staleness import mark_stale_if_changed, refuse_unless_holds
 from console.plans.services.transition import Conflict, change, read
@@ -34,6 +34,7 @@ def begin(user: Any, plan: Plan) -> Plan:
     now = timezone.now()
     with transaction.atomic():
         locks.take(plan, user)
+        pacing.pace_again(plan)
         plan = change(
             plan.pk,
             State.EXECUTING,

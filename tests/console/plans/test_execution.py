@@ -14,7 +14,7 @@ from console.inventory.models import Source
 from console.plans import execution, services
 from console.plans.choices import State
 from console.plans.models import Freeze, NodeLock, Plan
-from console.plans.services import answers, stepping
+from console.plans.services import stepping
 from tests.builders.people import operator
 from tests.builders.worlds import world
 from tests.console.plans.scene import (
@@ -56,13 +56,6 @@ def test_a_plan_runs_to_its_end_once() -> None:
         "plan.requested", "plan.planning", "plan.proposed", "plan.approved", "plan.executing", "plan.succeeded",
     ]  # fmt: skip
     assert not NodeLock.objects.exists()
-
-
-def test_the_first_wave_takes_one_per_cent() -> None:
-    assert answers.split_first([0] * 250 + [1] * 50) == [0] * 3 + [1] * 247 + [2] * 50
-    assert answers.split_first([0, 0, 1]) == [0, 1, 2]
-    assert answers.split_first([0, 1, 1]) == [0, 1, 1]
-    assert answers.split_first([]) == []
 
 
 def test_a_second_plan_on_the_same_node_waits() -> None:
