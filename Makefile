@@ -14,8 +14,8 @@ STATIC_SOURCES := $(shell find static -type f 2>/dev/null)
 AGAIN = --reruns 2
 # One process per core; whoever has spare time takes over from the other.
 IN_PARALLEL ?= -n auto --dist worksteal
-# All that asks a database or a broker; the demo brings its own, and words and settings ask none.
-NO_DATABASE := $(wildcard tests/console/demo tests/console/ui tests/console/test_settings.py)
+# All that asks a database or a broker; the demo brings its own, and settings ask none.
+NO_DATABASE := $(wildcard tests/console/demo tests/console/test_settings.py)
 ON_A_DATABASE := $(wildcard tests/console tests/contract tests/live tests/faults) $(NO_DATABASE:%=--ignore=%)
 
 .DELETE_ON_ERROR:
