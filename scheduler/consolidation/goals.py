@@ -5,17 +5,20 @@ from collections.abc import Callable
 import numpy as np
 
 from scheduler.cluster.snapshot import Bools, Snapshot
-from scheduler.consolidation import clearing
-from scheduler.consolidation import columns as c
+from scheduler.consolidation import clearing, filling
 from scheduler.consolidation.arena import compile_arena
-from scheduler.consolidation.clearing import WHOLE_NOTE, Clearing
-from scheduler.consolidation.draft import Draft
+from scheduler.consolidation.clearing import Clearing
+from scheduler.consolidation.filling import Filling
+from scheduler.consolidation.legal import legal
+from scheduler.consolidation.moves import install
 from scheduler.consolidation.params import Params, Report
 from scheduler.consolidation.rounds import Search, switches
+from scheduler.consolidation.spares import replace_node
+from scheduler.consolidation.unseated import with_reasons
+from scheduler.consolidation.wishes import NOTHING, gang_of, most_seats, slots_of
 from scheduler.plan.ask import check, domain_of
-from scheduler.plan.goal import DRAIN
+from scheduler.plan.goal import CLEARING, DRAIN, SHAPE, SPARE
 from scheduler.plan.plan import Plan
-from scheduler.plan.verify import verify
 
 Clock = Callable[[], float] | None
 
@@ -25,12 +28,32 @@ def reach(snapshot: Snapshot, params: Params, seed: int, progress: Report | None
 
     Raises ``ParamError`` for a goal that names what the cluster does not have.
     """
-    return _clear(snapshot, params, seed, progress, clock)
+    check(snapshot, params.goal)
+    if params.goal.kind in CLEARING:
+        return _clear(snapshot, params, seed, progress, clock)
+    if params.goal.kind == SPARE:
+        return replace_node(snapshot, params, seed, progress, clock)
+    return _fill(snapshot, params, seed, progress, clock)
+
+
+def _fill(snapshot: Snapshot, params: Params, seed: int, progress: Report | None, clock: Clock) -> Plan:
+    wish = slots_of(snapshot, params) if params.goal.kind == SHAPE else gang_of(snapshot, params.goal)
+    compiled = compile_arena(wish.snapshot, np.zeros(len(snapshot.node_name), np.bool_))
+    upper = 0 if wish.goal.refused else most_seats(wish, compiled)
+    by = Search(compiled, params, seed, switches(snapshot), upper, report=progress, clock=clock)
+    by.started = clock() if clock else 0.0
+    if wish.goal.refused:
+        found = direct = NOTHING
+    else:
+        found, direct = filling.search(by, wish.pods, wish.places, wish.homes, wish.fallback, wish.stay)
+    install(compiled.arena, found.log)
+    draft = Filling(wish.snapshot, compiled, params, seed, by.notes, upper, wish.goal, found, direct)
+    plan = legal(draft)
+    return with_reasons(wish, plan, found)
 
 
 def _clear(snapshot: Snapshot, params: Params, seed: int, progress: Report | None, clock: Clock) -> Plan:
     ask = params.goal
-    check(snapshot, ask)
     level, names = ("", ask.nodes) if ask.kind == DRAIN else domain_of(snapshot, ask)
     named = _rows(snapshot, names)
     compiled = compile_arena(snapshot, named)
@@ -39,33 +62,7 @@ def _clear(snapshot: Snapshot, params: Params, seed: int, progress: Report | Non
     upper = clearing.most_cleared(snapshot, compiled, named)
     found = Search(compiled, params, seed, switches(snapshot), upper, report=progress, clock=clock)
     clearing.search(found, named, upper, goal.before)
-    return _legal(Clearing(snapshot, compiled, params, seed, found.notes, upper, named, goal))
-
-
-def _legal(draft: Draft) -> Plan:
-    """The draft's plan without the chains that the judge refuses; without any where that would be less than all."""
-    searched = list(draft.notes)
-    chains = int(draft.compiled.arena.work[c.W_CHAINS])
-    plan = draft.plan(chains)
-    while plan.moves and not (verdict := verify(plan, draft.snapshot)).ok:
-        first = verdict.violations[0]
-        blamed = [plan.moves[v.move].chain for v in verdict.violations if v.move is not None]
-        chains = 0 if _whole(plan) else min([chains - 1, *blamed])
-        draft.notes = [*searched, _because(plan, first.detail)]
-        plan = draft.plan(chains)
-    draft.notes = searched
-    return plan
-
-
-def _whole(plan: Plan) -> bool:
-    return plan.aim is not None and plan.aim.whole
-
-
-def _because(plan: Plan, detail: str) -> str:
-    goal = plan.aim
-    if goal is not None and goal.whole and goal.reached < goal.wanted:
-        return f"{WHOLE_NOTE}: {goal.reached} of {goal.wanted} {goal.unit} would be reached"
-    return f"cut: refused by the judge: {detail}"
+    return legal(Clearing(snapshot, compiled, params, seed, found.notes, upper, named, goal))
 
 
 def _rows(snapshot: Snapshot, names: tuple[str, ...]) -> Bools:

@@ -9,6 +9,7 @@ from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan.goal import DOMAIN, DRAIN, GANG, KINDS, NODES, SHAPE, SPARE
 from scheduler.plan.promise import nodes_of
 from scheduler.plan.slots import SHAPE_WORDS
+from scheduler.plan.waiting import gang_pods, waiting_of
 
 
 class ParamError(ValueError):
@@ -86,6 +87,10 @@ def check(snapshot: Snapshot, ask: Ask) -> None:
             raise ParamError("nodes", name, "no such node")
     if ask.kind == DOMAIN:
         domain_of(snapshot, ask)
+    if ask.kind == GANG and waiting_of(snapshot, ask.name) is None:
+        raise ParamError("name", ask.name, "no such gang or pod")
+    if ask.kind == SPARE and not len(gang_pods(snapshot, ask.nodes[0])):
+        raise ParamError("nodes", ask.nodes[0], "carries no member of a gang")
 
 
 def domain_of(snapshot: Snapshot, ask: Ask) -> tuple[str, tuple[str, ...]]:

@@ -7,10 +7,12 @@ import msgspec
 import numpy as np
 
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Snapshot
-from scheduler.plan.goal import CLEARING, DOMAIN, Goal
+from scheduler.plan.goal import CLEARING, DOMAIN, GANG, SPARE, Goal, Seat
 from scheduler.plan.outcome import moved
 from scheduler.plan.plan import Plan
 from scheduler.plan.resolve import Rows, resolve
+from scheduler.plan.seats import candidates, extended, holding, seat_faults, seated_already
+from scheduler.plan.waiting import gang_pods, switch_of, waiting_of
 
 Value = str | int | None
 
@@ -34,12 +36,19 @@ def broken(plan: Plan, goal: Goal, rows: Rows, ended: Snapshot) -> Iterator[Brok
 
 def left_broken(plan: Plan, goal: Goal, rows: Rows, ended: Snapshot) -> Iterator[Broken]:
     """The same of a part of a plan, on another snapshot: what its own moves are there for, and no totals."""
+    yield from _scattered(plan, goal, rows)
     if goal.kind in CLEARING:
         yield from _clearing(plan, goal, rows, ended)
+    elif goal.kind == SPARE:
+        yield from _spare(plan, goal, rows, ended)
+    else:
+        yield from _seating(plan, goal, rows, ended)
 
 
 def reached_on(goal: Goal, snapshot: Snapshot) -> int:
     """How much of the goal holds on this snapshot as it stands."""
+    if goal.kind not in CLEARING:
+        return len(held_seats(goal, snapshot))
     row = {name: n for n, name in enumerate(snapshot.node_name)}
     busy = busy_nodes(snapshot)
     return sum(name in row and not busy[row[name]] for name in goal.nodes)
@@ -61,7 +70,9 @@ def gained(plan: Plan, chains: Sequence[int]) -> int:
         return len(chains)
     if goal.kind in CLEARING:
         return goal.before + len(chains)
-    return goal.reached if not plan.moves or chains else goal.before
+    if goal.kind == SPARE:
+        return goal.reached if chains else 0
+    return sum(seat.chain is None or seat.chain in set(chains) for seat in goal.seats)
 
 
 def recounted(goal: Goal, plan: Plan, snapshot: Snapshot, chains: Collection[int]) -> Goal:
@@ -69,6 +80,10 @@ def recounted(goal: Goal, plan: Plan, snapshot: Snapshot, chains: Collection[int
     rows = resolve(plan, snapshot)
     targets = {p: t for p, t in zip(rows.pod, rows.target, strict=True) if p >= 0 and t >= 0}
     ended = moved(rows.snapshot, targets)
+    if goal.kind not in CLEARING:
+        seats = [seat for seat in goal.seats if seat.chain is None or seat.chain in chains]
+        held = held_seats(msgspec.structs.replace(goal, seats=tuple(seats)), ended)
+        return msgspec.structs.replace(goal, reached=len(held), seats=held)
     return msgspec.structs.replace(goal, reached=reached_on(goal, ended), before=reached_on(goal, rows.snapshot))
 
 
@@ -87,11 +102,79 @@ def nodes_of(snapshot: Snapshot, level: str, name: str) -> tuple[str, ...]:
     return ()
 
 
+def held_seats(goal: Goal, snapshot: Snapshot) -> tuple[Seat, ...]:
+    """Of the seats those that hold; one whose pod is bound meanwhile does."""
+    if goal.kind == SPARE:
+        where = {snapshot.pod_key(p): int(snapshot.pod_node[p]) for p in np.flatnonzero(snapshot.pod_live).tolist()}
+        row = {name: n for n, name in enumerate(snapshot.node_name)}
+        return tuple(s for s in goal.seats if s.node in row and where.get(s.who) == row[s.node])
+    longer, bound = extended(goal, snapshot), seated_already(goal, snapshot)
+    there = tuple(seat for seat in goal.seats if seat.who in bound)
+    return there + holding(goal, [seat for seat in goal.seats if seat.who not in bound], longer)
+
+
+def _wanted(goal: Goal, snapshot: Snapshot) -> int:
+    if goal.kind in CLEARING:
+        return len(goal.nodes)
+    if goal.kind == SPARE:
+        return sum(len(gang_pods(snapshot, name)) for name in goal.nodes)
+    return len(candidates(goal, extended(goal, snapshot)))
+
+
+def _scattered(plan: Plan, goal: Goal, rows: Rows) -> Iterator[Broken]:
+    """The gang that a plan is there for makes no room for itself."""
+    gang = UNKNOWN
+    if goal.kind == GANG and (found := waiting_of(rows.snapshot, goal.name)) is not None:
+        gang = found.gang
+    leaving = set(gang_pods(rows.snapshot, goal.nodes[0]).tolist()) if goal.kind == SPARE and goal.nodes else set()
+    own = ({int(rows.snapshot.pod_gang[p]) for p in leaving} | {gang}) - {UNKNOWN}
+    for i, pod in enumerate(rows.pod):
+        if pod not in leaving and int(rows.snapshot.pod_gang[pod]) in own:
+            yield Broken(plan.moves[i].pod, "is a running member of the gang that the plan is for", move=i)
+
+
+def _seating(plan: Plan, goal: Goal, rows: Rows, ended: Snapshot) -> Iterator[Broken]:
+    """Seats hold when all moves are done, and each move makes room for one."""
+    bound = seated_already(goal, ended)
+    seats = [seat for seat in goal.seats if seat.who not in bound]
+    for who, detail in seat_faults(goal, seats, extended(goal, ended)):
+        yield Broken(who, f"{who} {detail}")
+    helped = {(seat.node, seat.chain) for seat in goal.seats}
+    for i, move in enumerate(plan.moves):
+        serves = (move.drains, move.chain) in helped and move.depth > 0
+        if not serves or (move.depth == 1) != (move.source == move.drains):
+            yield Broken(move.pod, f"makes room for no seat (on {move.drains})", move=i)
+
+
+def _spare(plan: Plan, goal: Goal, rows: Rows, ended: Snapshot) -> Iterator[Broken]:
+    """All members of gangs leave the failing node for one other under the same switch; others only make room there."""
+    failing = goal.nodes[0] if len(goal.nodes) == 1 else ""
+    left = {ended.pod_key(p) for p in gang_pods(ended, failing).tolist()}
+    chosen = {seat.node for seat in goal.seats}
+    if not plan.moves:
+        return
+    if left or len(chosen) != 1:
+        yield Broken(failing, f"{failing}: {len(left)} members stay, the others go to {len(chosen)} nodes")
+        return
+    (spare,) = chosen
+    for name in (failing, spare):
+        n = rows.node.get(name, UNKNOWN)
+        if n == UNKNOWN or switch_of(ended, n) != (goal.level, goal.name) or not goal.name:
+            yield Broken(name, f"{name} is not under {goal.level} {goal.name}")
+    members = {seat.who for seat in goal.seats}
+    for i, move in enumerate(plan.moves):
+        goes = move.depth == 0 and move.source == failing and move.target == spare and move.pod in members
+        makes_room = move.depth > 0 and (move.depth == 1) == (move.source == spare) and failing != move.target
+        if move.drains != failing or not (goes or makes_room):
+            yield Broken(move.pod, f"helps no member of a gang to leave {failing}", move=i)
+
+
 def _numbers(plan: Plan, goal: Goal, rows: Rows, ended: Snapshot) -> Iterator[Broken]:
     for word, said, is_now in (
         ("reached", goal.reached, reached_on(goal, ended)),
-        ("before", goal.before, reached_on(goal, rows.snapshot)),
-        ("wanted", goal.wanted, len(goal.nodes)),
+        ("before", goal.before, reached_on(goal, rows.snapshot) if goal.kind in CLEARING else goal.before),
+        ("wanted", goal.wanted, _wanted(goal, rows.snapshot)),
+        ("seats", len(goal.seats), 0 if goal.kind in CLEARING else goal.reached),
     ):
         if said != is_now:
             yield Broken(word, f"goal: says {said} {goal.unit} {word}, is {is_now}", said, is_now)
