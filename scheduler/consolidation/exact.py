@@ -1,8 +1,8 @@
 """The exact stage: how many pods of each kind leave and reach each node, as rules for a solver.
 
-The model knows eligibility, slots, CPU, memory, GPUs and pods that keep apart on every node, and the flows of ``bound``
-as cuts that follow from these.  The place on devices, affinity, budgets and the order of moves are left out or made
-easier, never harder: what is proven holds for every legal plan, and what is found has to be walked (``walk``).
+The model knows eligibility, slots, CPU, memory, GPUs and pods that keep apart on every node.  The place on devices,
+affinity, budgets and the order of moves are left out or made easier, never harder: what is proven holds for every legal
+plan, and what is found has to be walked (``walk``).
 """
 
 from collections import defaultdict
@@ -32,6 +32,15 @@ class Counts:
     drained: frozenset[int]
     opened: frozenset[int]  # empty nodes that receive
 
+    def __add__(self, other: "Counts") -> "Counts":
+        """Both together, of parts that share neither kinds nor nodes."""
+        return Counts(
+            self.leaves | other.leaves,
+            self.reaches | other.reaches,
+            self.drained | other.drained,
+            self.opened | other.opened,
+        )
+
     @property
     def net(self) -> int:
         return len(self.drained) - len(self.opened)
@@ -41,17 +50,56 @@ class Counts:
         return sum(self.leaves.values())
 
 
-class Model:
-    """Variables and rules; the tables stand as before any move.  ``usable`` [n]: ready and not cordoned."""
+NOTHING = Counts({}, {}, frozenset(), frozenset())
 
-    def __init__(self, compiled: Compiled, kinds: Kinds, usable: Bools, upper: int) -> None:
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Kinds and nodes that no pod joins to others: what is best for each part is best for all."""
+
+    kinds: frozenset[int]
+    nodes: Bools  # [n]
+
+    def of(self, counts: Counts) -> Counts:
+        """What the counts say of this part."""
+        return Counts(
+            leaves={key: count for key, count in counts.leaves.items() if key[1] in self.kinds},
+            reaches={key: count for key, count in counts.reaches.items() if key[1] in self.kinds},
+            drained=frozenset(n for n in counts.drained if self.nodes[n]),
+            opened=frozenset(n for n in counts.opened if self.nodes[n]),
+        )
+
+
+def parts_of(a: Arena, kinds: Kinds, usable: Bools) -> list[Part]:
+    """The connected groups of kinds and the nodes where their pods stand or may go."""
+    nodes, rows = len(a.node), np.flatnonzero(kinds.of != NONE)
+    group, takers = np.arange(nodes), np.flatnonzero(usable)
+    homes = _standing(a, kinds)
+    stands = [[] for _ in kinds.first]  # type: list[list[int]]
+    for n, k in homes:
+        stands[k].append(n)
+    for k, p in enumerate(kinds.first.tolist()):
+        joined = np.unique(group[np.concatenate([takers[suits(a, p, takers)], stands[k]]).astype(np.int64)])
+        group[np.isin(group, joined)] = joined[0]
+    home = group[a.pod[rows, c.P_NODE]]
+    return [Part(frozenset(kinds.of[rows[home == g]].tolist()), group == g) for g in np.unique(home).tolist()]
+
+
+class Model:
+    """Variables and rules of one part, or of all; the tables stand as before any move.
+
+    ``usable`` [n]: ready and not cordoned.  The rules of a node are written so that they hold with fractions of it
+    emptied, too: a node's whole room goes with it, and the sum of all nodes' rules is a flow of the resource.
+    """
+
+    def __init__(self, compiled: Compiled, kinds: Kinds, usable: Bools, part: Part) -> None:
         a = compiled.arena
-        self.kinds, self.rules = kinds, cp_model.CpModel()
+        self.kinds, self.part, self.rules = kinds, part, cp_model.CpModel()
         able = (a.node[:, c.N_DRAINABLE] == 1) & (a.node[:, c.N_WORK] > 0) & (a.node[:, c.N_PINNED] == 0)
-        takers = np.flatnonzero(usable)
-        self.drained = {n: self.rules.new_bool_var("") for n in np.flatnonzero(able).tolist()}
-        self.opened = {n: self.rules.new_bool_var("") for n in np.flatnonzero(compiled.empty_before).tolist()}
-        self.stands = _standing(a, kinds)
+        takers = np.flatnonzero(usable & part.nodes)
+        self.drained = self._switches(able & part.nodes)
+        self.opened = self._switches(compiled.empty_before & part.nodes)
+        self.stands = {key: n for key, n in _standing(a, kinds).items() if key[1] in part.kinds}
         self.leaves = {key: self.rules.new_int_var(0, n, "") for key, n in self.stands.items()}
         self.most = self._arrivals(a, takers)
         self.reaches = {key: self.rules.new_int_var(0, n, "") for key, n in self.most.items()}
@@ -61,17 +109,18 @@ class Model:
         self._flow()
         self._room(takers)
         self._apart(a)
-        self._cuts(takers)
-        self.rules.add(self.net <= upper)
+
+    def _switches(self, nodes: Bools) -> dict[int, Var]:
+        return {n: self.rules.new_bool_var("") for n in np.flatnonzero(nodes).tolist()}
 
     def _arrivals(self, a: Arena, takers: Longs) -> dict[Key, int]:
         """How many of a kind a node could take once all that may leave has left, where that is not nobody."""
-        could, total = self.kinds.free.copy(), [0] * len(self.kinds.asks)
+        could, total = self.kinds.free.copy(), dict.fromkeys(sorted(self.part.kinds), 0)
         for (n, k), count in self.stands.items():
             could[n] += count * self.kinds.asks[k]
             total[k] += count
         found = {}
-        for k, count in enumerate(total):
+        for k, count in total.items():
             eligible = takers[suits(a, int(self.kinds.first[k]), takers)]
             asked = self.kinds.asks[k] > 0
             most = np.min(could[eligible][:, asked] // self.kinds.asks[k, asked], axis=1, initial=count)
@@ -86,27 +135,34 @@ class Model:
         for (n, k), left in self.leaves.items():
             balance[k].append(left)
             if n in self.drained:
-                self.rules.add(left == self.stands[n, k]).only_enforce_if(self.drained[n])
+                self.rules.add(left >= self.stands[n, k] * self.drained[n])
         for (n, k), reached in self.reaches.items():
             balance[k].append(-reached)
-            if n in self.drained:
-                self.rules.add(reached == 0).only_enforce_if(self.drained[n])
-            if n in self.opened:
-                self.rules.add(reached == 0).only_enforce_if(~self.opened[n])
+            if n in self.drained or n in self.opened:
+                self.rules.add(reached <= self._while_there(n, self.most[n, k]))
         for terms in balance.values():
             self.rules.add(sum(terms) == 0)
+
+    def _while_there(self, n: int, amount: int) -> Sum:
+        """The amount, but nothing once the node is emptied, or as long as it is not opened."""
+        if n in self.drained:
+            return amount - amount * self.drained[n]
+        return amount * self.opened[n] if n in self.opened else amount
 
     def _room(self, takers: Longs) -> None:
         used: dict[int, list[tuple[Var, int, int]]] = defaultdict(list)
         for sign, variables in ((1, self.reaches), (-1, self.leaves)):
             for (n, k), var in variables.items():
                 used[n].append((var, k, sign))
-        asks, free = self.kinds.asks.tolist(), self.kinds.free.tolist()
+        stock = np.zeros_like(self.kinds.free)
+        for (n, k), count in self.stands.items():
+            stock[n] += count * self.kinds.asks[k]
+        asks, free, stocks = self.kinds.asks.tolist(), self.kinds.free.tolist(), stock.tolist()
         for n in takers.tolist():
-            for r, room in enumerate(free[n]):
+            for r, (room, held) in enumerate(zip(free[n], stocks[n], strict=True)):
                 terms = [sign * asks[k][r] * var for var, k, sign in used[n] if asks[k][r]]
                 if terms:
-                    self.rules.add(sum(terms) <= room)
+                    self.rules.add(sum(terms) + held <= self._while_there(n, room + held))
 
     def _apart(self, a: Arena) -> None:
         """Of the pods that refuse and carry one label, or use one port, a node holds one and nobody beside it."""
@@ -120,7 +176,7 @@ class Model:
         if sum(self.stands.get((n, k), 0) for k in kinds) + fixed > 1:
             return
         here = sum(self._stays(n, k) for k in sorted(kinds)) + fixed
-        self.rules.add(here <= 1)
+        self.rules.add(here <= self._while_there(n, 1))
         for k in sorted(others):
             if (n, k) in self.reaches:
                 reached = self.reaches[n, k]
@@ -130,18 +186,6 @@ class Model:
     def _stays(self, n: int, k: int) -> Sum:
         """How many of the kind stand on the node in the end."""
         return self.stands.get((n, k), 0) - self.leaves.get((n, k), 0) + self.reaches.get((n, k), 0)
-
-    def _cuts(self, takers: Longs) -> None:
-        """Emptied nodes give their use and their own free part back: both must fit into what is free elsewhere."""
-        free, takes = self.kinds.free, set(takers.tolist())
-        use = np.zeros_like(free)
-        for (n, k), count in self.stands.items():
-            use[n] += count * self.kinds.asks[k]
-        for r in range(free.shape[1]):
-            given = [int(use[n, r] + (free[n, r] if n in takes else 0)) * var for n, var in self.drained.items()]
-            found = [int(free[n, r]) * var for n, var in self.opened.items()]
-            stock = int(free[[n for n in sorted(takes) if n not in self.opened], r].sum())
-            self.rules.add(sum(given) <= stock + sum(found))
 
     def demand(self, most_moves: int | None, drained: Iterable[int]) -> None:
         """At most so many moves, and these nodes among the emptied ones."""

@@ -1,5 +1,6 @@
 """Kinds: pods that ask for the same and may run on the same nodes; the exact stage counts them and names nobody."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,11 @@ GPU_MILLI = 3  # position among the resources
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kinds:
-    """Axes: p pod, n node, k kind, r resource: pods, CPU milli, memory MiB, GPU milli, then ``on_devices``."""
+    """Axes: p pod, n node, k kind, r resource.
+
+    Resources: pods, CPU milli, memory MiB, GPU milli, then ``on_devices``, then places for whole GPUs: of a node with
+    room for g of them no more than g // d pods of d GPUs fit, each larger pod counted as often as d goes into it.
+    """
 
     of: Longs  # [p] NONE for pods that stay
     asks: Longs  # [k, r]
@@ -36,12 +41,37 @@ def kinds_of(a: Arena, lent: Ints) -> Kinds:
     of = np.full(len(a.pod), NONE, np.int64)
     of[rows] = number
     first = rows[np.unique(number, return_index=True)[1]]
-    uses = _uses(a.pod)
-    return Kinds(of, uses[first], first, _free(a, uses, lent))
+    uses, sizes = _uses(a.pod), _sizes(a.pod[first])
+    asks = np.column_stack([uses[first], *(_whole(a.pod[first]) // size for size in sizes)])
+    free = np.column_stack([_free(a, uses, lent), *_places(a, of, sizes, lent)])
+    return Kinds(of, asks, first, free)
+
+
+def _sizes(pod: Longs) -> list[int]:
+    """Numbers of whole GPUs above one that a pod asks for, most at first."""
+    sizes = np.unique(_whole(pod))
+    return sizes[sizes > 1][::-1].tolist()  # type: ignore[no-any-return]
+
+
+def _whole(pod: Longs) -> Longs:
+    return np.where(pod[:, c.P_MILLI] == WHOLE_GPU_MILLI, pod[:, c.P_GPUS], 0)
+
+
+def _places(a: Arena, of: Longs, sizes: list[int], lent: Ints) -> Iterator[Longs]:
+    """[n] For each size: places on what the pods that stay leave, without those that are taken now."""
+    stay = a.pod[:, c.P_NODE] >= 0
+    stay[lent] = False
+    fixed, movable = np.flatnonzero(stay & (of == NONE)), np.flatnonzero(stay & (of != NONE))
+    left = a.node[:, c.N_ROOM] * WHOLE_GPU_MILLI
+    np.subtract.at(left, a.pod[fixed, c.P_NODE], a.pod[fixed, c.P_GPUS] * a.pod[fixed, c.P_MILLI])
+    for size in sizes:
+        places = np.maximum(left, 0) // WHOLE_GPU_MILLI // size
+        np.subtract.at(places, a.pod[movable, c.P_NODE], _whole(a.pod[movable]) // size)
+        yield np.maximum(places, 0)
 
 
 def _uses(pod: Longs) -> Longs:
-    """[p, r]"""
+    """[p, r] Without the places for whole GPUs."""
     plain = [np.ones(len(pod), np.int64), pod[:, c.P_CPU], pod[:, c.P_MEMORY], pod[:, c.P_GPUS] * pod[:, c.P_MILLI]]
     shared = (pod[:, c.P_GPUS] > 0) & (pod[:, c.P_MILLI] != WHOLE_GPU_MILLI)
     parts = PARTS if shared.any() else ()

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.cluster.occupancy import borrowers
-from scheduler.cluster.snapshot import Longs, Snapshot
+from scheduler.cluster.snapshot import Bools, Longs, Snapshot
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import Compiled
-from scheduler.consolidation.exact import Counts, Key, Model
+from scheduler.consolidation.exact import NOTHING, Counts, Key, Model, Part, parts_of
 from scheduler.consolidation.kinds import Kinds, kinds_of
 from scheduler.consolidation.moves import clear, install
 from scheduler.consolidation.params import Progress
 from scheduler.consolidation.rounds import Search, net_of
-from scheduler.consolidation.solver import GoOn, Question
+from scheduler.consolidation.solver import NO_BOUND, Answer, GoOn, Question
 from scheduler.consolidation.walk import Walk
 
 EFFORT = 0.03  # of the solver for each node
@@ -38,18 +38,38 @@ def polish(search: Search, snapshot: Snapshot) -> Polished:
     clear(a, search.opened)
     kinds = kinds_of(a, borrowers(snapshot))
     start = counts_of(log, kinds, compiled)
-    model = Model(compiled, kinds, snapshot.node_usable, search.upper)
-    kept = start.drained & frozenset(search.first.tolist())
-    model.demand(search.params.max_moves, sorted(kept))
-    effort = max(LEAST_EFFORT, EFFORT * len(a.node))
-    answer = Question(model, effort, _go_on(search, start)).ask(start)
+    answer = _ask(search, snapshot.node_usable, kinds, start)
     Walk(a, kinds, answer.counts, search.params.depth).run()
     if _score(compiled) <= (start.net, -start.moves, -_milli(compiled, log)):
         clear(a, search.opened)
         install(a, log)
     # A bound on plans that empty the nodes asked for first says nothing about the others
-    upper = search.upper if kept else min(search.upper, answer.upper)
+    upper = search.upper if start.drained & _first(search) else min(search.upper, answer.upper)
     return Polished(a.log[: a.work[c.W_MOVES]].copy(), net_of(compiled), upper, answer.effort)
+
+
+def _ask(search: Search, usable: Bools, kinds: Kinds, start: Counts) -> Answer:
+    """What the solver says of each part, taken together; a limit of moves makes one part of all."""
+    parts = parts_of(search.compiled.arena, kinds, usable)
+    if search.params.max_moves is not None:
+        parts = [Part(frozenset(range(len(kinds.first))), np.ones(len(usable), np.bool_))]
+    go_on, total = _go_on(search, start), Answer(NOTHING, 0, 0, 0.0)
+    for part in parts:
+        begun = part.of(start)
+        model = Model(search.compiled, kinds, usable, part)
+        if not model.drained:
+            continue
+        if search.notes:
+            answer = Answer(begun, NO_BOUND, 0, 0.0)
+        else:
+            model.demand(search.params.max_moves, sorted(begun.drained & _first(search)))
+            answer = Question(model, max(LEAST_EFFORT, EFFORT * int(part.nodes.sum())), go_on).ask(begun)
+        total += answer
+    return total
+
+
+def _first(search: Search) -> frozenset[int]:
+    return frozenset(search.first.tolist())
 
 
 def _go_on(search: Search, start: Counts) -> GoOn | None:

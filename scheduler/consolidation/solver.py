@@ -1,4 +1,4 @@
-"""Asking the solver: most nodes and fewest moves in one question, then fewest GPUs in another.
+"""Asking the solver: most nodes, then fewest moves for as many, then fewest GPUs in as many moves.
 
 One worker, one seed and the solver's own measure of work instead of a clock: equal questions have equal answers.
 """
@@ -13,9 +13,10 @@ from ortools.sat.python import cp_model
 from scheduler.consolidation.exact import Counts, Model
 
 ASK_EVERY_S = 0.25
-FOR_GPUS = 0.25  # share of the effort that the second question may take
 ANSWERED = (cp_model.OPTIMAL, cp_model.FEASIBLE)
 NO_BOUND = np.iinfo(np.int64).max
+TINY = 1e-6  # of the solver's bounds, which are no integers
+LEAST = 0.1  # effort for a question however much the others took
 
 GoOn = Callable[[], bool]
 
@@ -28,6 +29,15 @@ class Answer:
     upper: int  # bound on net emptied nodes
     fewest: int  # bound on moves, 0 where nothing is known
     effort: float  # that was spent
+
+    def __add__(self, other: "Answer") -> "Answer":
+        """Both together, of parts that share neither kinds nor nodes."""
+        return Answer(
+            self.counts + other.counts,
+            self.upper + other.upper,
+            self.fewest + other.fewest,
+            self.effort + other.effort,
+        )
 
 
 @dataclass(slots=True)
@@ -44,35 +54,42 @@ class Question:
 
     def ask(self, start: Counts) -> Answer:
         """The best counts found, those of ``start`` if there are no better ones."""
-        model, weight = self.model, sum(self.model.stands.values()) + 1
+        model = self.model
         model.hint(start)
-        model.rules.maximize(weight * model.net - model.moves)
-        solver, answered = self._solve(self.effort)
-        upper, fewest, found = NO_BOUND, 0, start
+        model.rules.maximize(model.net)
+        solver, answered = self._solve()
+        found, upper, fewest = start, NO_BOUND, 0
         if answered:
-            best = int(solver.best_objective_bound)
-            found, upper = max(start, model.read(solver), key=lambda one: (one.net, -one.moves)), -(-best // weight)
-            fewest = weight * found.net - best if upper == found.net else 0
-        if found.net > 0:
-            found = self._lightest(found)
+            upper = int(np.floor(solver.best_objective_bound + TINY))
+            found = max(start, model.read(solver), key=lambda one: one.net)
+        if found.net <= 0:
+            return Answer(start, upper, 0, self.spent)
+        model.rules.add(model.net >= found.net)
+        for goal in (model.moves, model.milli):
+            found, bound = self._least(found, goal)
+            fewest = fewest or bound
+            model.rules.add(model.moves <= found.moves)
         return Answer(found, upper, fewest, self.spent)
 
-    def _lightest(self, found: Counts) -> Counts:
-        """As many nodes with no more moves, and the fewest GPUs moved."""
-        model = self.model
-        model.hint(found)
-        model.rules.add(model.net >= found.net)
-        model.rules.add(model.moves <= found.moves)
-        model.rules.minimize(model.milli)
-        solver, answered = self._solve(self.effort * FOR_GPUS)
-        return model.read(solver) if answered else found
+    def _least(self, found: Counts, goal: cp_model.LinearExprT) -> tuple[Counts, int]:
+        """The counts with the least of it, and what is the least at any rate."""
+        self.model.hint(found)
+        self.model.rules.minimize(goal)
+        solver, answered = self._solve()
+        if not answered:
+            return found, 0
+        return self.model.read(solver), int(np.ceil(solver.best_objective_bound - TINY))
 
-    def _solve(self, effort: float) -> tuple[cp_model.CpSolver, bool]:
+    def _solve(self) -> tuple[cp_model.CpSolver, bool]:
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = 0
         solver.parameters.linearization_level = 2  # the flows are all but linear: proofs come from their relaxation
-        solver.parameters.max_deterministic_time = effort
+        # Long preparations find nothing in such models, and the first relaxation is often the proof
+        solver.parameters.cp_model_probing_level = 0
+        solver.parameters.symmetry_level = 0
+        solver.parameters.max_presolve_iterations = 1
+        solver.parameters.max_deterministic_time = max(self.effort - self.spent, LEAST)
         status = _attended(solver, self.model.rules, self.go_on)
         self.spent += solver.response_proto.deterministic_time
         return solver, status in ANSWERED

@@ -10,7 +10,7 @@ from scheduler.cluster.snapshot import Snapshot
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import Compiled, compile_arena
 from scheduler.consolidation.bound import net_upper
-from scheduler.consolidation.exact import Counts, Model
+from scheduler.consolidation.exact import Counts, Model, parts_of
 from scheduler.consolidation.kinds import Kinds, kinds_of, on_devices
 from scheduler.consolidation.params import Progress
 from scheduler.consolidation.planner import Params, consolidate, unproven
@@ -67,10 +67,11 @@ def test_every_legal_plan_keeps_the_rules_of_the_model(start: int) -> None:
         snapshot = random_world(seed, plain=seed % 4 == 0).snapshot()
         plan = unproven(snapshot, Params(exact_up_to=0), seed, None, None)
         if plan.moves:
-            tables, kinds, upper = compiled(snapshot)
+            tables, kinds, _ = compiled(snapshot)
             counts = counts_of(log_of(plan, snapshot), kinds, tables)
             assert (counts.net, counts.moves) == (plan.net_emptied, len(plan.moves))
-            assert admits(Model(tables, kinds, snapshot.node_usable, upper), counts), seed
+            for part in parts_of(tables.arena, kinds, snapshot.node_usable):
+                assert admits(Model(tables, kinds, snapshot.node_usable, part), part.of(counts)), seed
             judged += 1
     assert judged >= 5
 
