@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from console.policies import selectors, services
+from console.policies import selectors, services, windowing, windows
 from console.policies import serializers as shapes
 from console.rest.permissions import NeedsPermission
 
@@ -70,6 +70,39 @@ class Effective(APIView):
         said = asked.validated_data
         policy = selectors.effective(request.user, said["cluster"], said["pool"], said["tenant"])
         return Response(shapes.ResolvedSerializer(list(policy.values()), many=True).data)
+
+
+class WindowList(generics.ListCreateAPIView[Any]):
+    """Maintenance and blackout windows, newest first; POST sets one."""
+
+    permissions = {"GET": "policies.view_policy", "POST": "policies.set_policy"}  # noqa: RUF012
+    permission_classes = (NeedsPermission,)
+    serializer_class = shapes.WindowSerializer
+    filter_backends = ()
+
+    def get_queryset(self) -> Any:
+        return windows.windows(self.request.user)
+
+    def perform_create(self, serializer: Any) -> None:
+        said = dict(serializer.validated_data)
+        names = {field: said.pop(field) for field in ("scope", "cluster", "gpu_model", "tenant")}
+        try:
+            serializer.instance = windowing.add_window(self.request.user, services.place_of(**names), **said)
+        except services.SettingError as wrong:
+            raise exceptions.ValidationError({wrong.field: wrong.reason}) from wrong
+
+
+class WindowEnd(APIView):
+    permission = "policies.set_policy"
+    permission_classes = (NeedsPermission,)
+
+    @extend_schema(request=shapes.EndingSerializer, responses=shapes.WindowSerializer)
+    def post(self, request: Request, window_id: int) -> Response:
+        """It never comes again."""
+        said = shapes.EndingSerializer(data=request.data)
+        said.is_valid(raise_exception=True)
+        row = windowing.end_window(request.user, window_id, said.validated_data["reason"])
+        return Response(shapes.WindowSerializer(row).data)
 
 
 class PolicySetting(APIView):

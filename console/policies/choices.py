@@ -26,6 +26,11 @@ class Merge(TextChoices):
     NEAREST = "nearest", "the most specific wins"
 
 
+class WindowKind(TextChoices):
+    MAINTENANCE = "maintenance", "maintenance: plans run only inside it"
+    BLACKOUT = "blackout", "blackout: nothing runs inside it"
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """What a value is said for.  Names that a scope does not use are empty."""

@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 from rest_framework import serializers
 
-from console.policies.choices import SETTINGS, Scope
-from console.policies.models import Setting
+from console.policies.choices import SETTINGS, Scope, WindowKind
+from console.policies.models import Setting, Window
 
 
 class SettingSerializer(serializers.ModelSerializer[Setting]):
@@ -61,3 +61,30 @@ class AskedSerializer(serializers.Serializer[Any]):
     cluster = serializers.CharField(required=False, allow_blank=True, default="", max_length=253)
     pool = serializers.ListField(child=serializers.CharField(max_length=253), default=list, max_length=200)
     tenant = serializers.ListField(child=serializers.CharField(max_length=253), default=list, max_length=200)
+
+
+class WindowSerializer(serializers.ModelSerializer[Window]):
+    """A recurring time; starts follow the clock of ``zone``, ``minutes`` are elapsed ones."""
+
+    owner = serializers.CharField(source="owner.username", read_only=True)
+    scope = serializers.ChoiceField(choices=Scope.choices)
+    kind = serializers.ChoiceField(choices=WindowKind.choices)
+    cluster = serializers.CharField(required=False, allow_blank=True, default="", max_length=253)
+    gpu_model = serializers.CharField(required=False, allow_blank=True, default="", max_length=253)
+    tenant = serializers.CharField(required=False, allow_blank=True, default="", max_length=253)
+    minutes = serializers.IntegerField(min_value=1, max_value=7 * 24 * 60)
+    zone = serializers.CharField(required=False, default="UTC", max_length=64)
+    skip_days = serializers.ListField(child=serializers.CharField(max_length=20), required=False, default=list)
+    reason = serializers.CharField(min_length=1, max_length=2000)
+
+    class Meta:
+        model = Window
+        fields: ClassVar = [
+            "id", "kind", "scope", "cluster", "gpu_model", "tenant", "cron", "minutes", "zone", "skip_days", "owner",
+            "reason", "since", "ended_at",
+        ]  # fmt: skip
+        read_only_fields: ClassVar = ["id", "owner", "since", "ended_at"]
+
+
+class EndingSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=2000, default="")

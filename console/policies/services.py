@@ -64,7 +64,7 @@ def set_value(user: Any, name: str, place: Place, value: int | None, *, reason: 
     wrong = setting.wrong(value)
     if wrong:
         raise SettingError("value", wrong)
-    _refuse_unknown(user, place)
+    refuse_unknown(user, place)
     return _write(user, name, place, reason, version, value=value, cleared=False)
 
 
@@ -124,7 +124,7 @@ def _inside(place: Place, wide: Place) -> bool:
     return wide.scope == Scope.FLEET or place.cluster == wide.cluster
 
 
-def _refuse_unknown(user: Any, place: Place) -> None:
+def refuse_unknown(user: Any, place: Place) -> None:
     """A misspelt name would decide nothing while the page says that it does."""
     known = filter_choices(user)
     pairs = (("cluster", known.clusters), ("gpu_model", known.models), ("tenant", known.tenants))

@@ -7,12 +7,13 @@ from django.contrib.auth.decorators import permission_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from console.inventory.selectors import filter_choices
-from console.policies import selectors, services
+from console.policies import selectors, services, windowing, windows
 from console.policies.choices import SETTINGS
-from console.policies.forms import SettingForm, asked_place
+from console.policies.forms import SettingForm, WindowForm, asked_place
+from console.rest.errors import Conflict
 from console.ui.filters import one_of
 
 sees = permission_required("policies.view_policy", raise_exception=True)
@@ -134,3 +135,42 @@ def _edit_page(request: HttpRequest, form: SettingForm, lines: list[str], now: A
         "known": filter_choices(request.user),
         "settings": list(SETTINGS.values()),
     }
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@sees
+def window_list(request: HttpRequest) -> HttpResponse:
+    """When plans may run; setting a window is a plain form."""
+    form = WindowForm(request.POST or None)
+    status = 200
+    if request.method == "POST":
+        if form.is_valid():
+            try:
+                row = windowing.add_window(request.user, services.place_of(**form.place()), **form.asked())
+                messages.success(request, f"Set for {row.place.words}.")
+                return redirect("policies:windows")
+            except services.SettingError as wrong:
+                form.refuse(wrong.field, wrong.reason)
+        status = 400
+    ended = windows.windows(request.user).filter(ended_at__isnull=False)
+    context = {
+        "section": "policies",
+        "form": form,
+        "rows": windows.window_rows(request.user),
+        "page": Paginator(ended, LISTED).get_page(request.GET.get("page")),
+        "may_set": request.user.has_perm("policies.set_policy"),
+        "known": filter_choices(request.user),
+    }
+    return render(request, "policies/windows.html", context, status=status)
+
+
+@require_POST
+@sees
+def end(request: HttpRequest, window_id: int) -> HttpResponse:
+    try:
+        row = windowing.end_window(request.user, window_id, request.POST.get("reason", ""))
+    except Conflict as refused:
+        messages.error(request, refused.reason)
+        return redirect("policies:windows")
+    messages.success(request, f"Ended: it no longer counts for {row.place.words}.")
+    return redirect("policies:windows")

@@ -29,7 +29,7 @@ WORDS = {
     "inventory.view_own": "see workloads of its own tenants",
     "inventory.load_cluster": "load a cluster",
     "policies.view_policy": "see policies",
-    "policies.set_policy": "decide policies",
+    "policies.set_policy": "decide policies and windows",
     "plans.view_plan": "see plans",
     "plans.request_plan": "request a plan",
     "plans.approve_plan": "approve or reject a plan",
