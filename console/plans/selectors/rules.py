@@ -19,6 +19,8 @@ SETTING_OF = {
     "asw": "moves_per_asw",
     "owner": "moves_per_owner",
     "tenant": "moves_per_tenant",
+    "store": "store_gib_per_wave",
+    "switch": "switch_gib_per_wave",
 }
 SHOWN_WAVES = 12
 

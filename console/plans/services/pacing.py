@@ -6,12 +6,15 @@ from console.audit import services as audit
 from console.plans import selectors
 from console.plans.models import Plan, Step
 from console.plans.selectors.rules import SETTING_OF
-from console.plans.services import checking
+from console.plans.services import checking, pricing
 from console.policies.selectors import Policy, for_all_tenants, tenant_limits
 from scheduler.cluster.snapshot import Snapshot
+from scheduler.performance.interruption import costs
 from scheduler.plan import plan as core
-from scheduler.plan.pace import ASW, FIRST, NODE, OWNER, TENANT, WAVE, Limits, Paced, pace, touches
+from scheduler.plan.pace import ASW, FIRST, NODE, OWNER, STORE, SWITCH, TENANT, WAVE, Limits, Paced, pace, touches
+from scheduler.plan.resolve import resolve
 
+MIB_PER_GIB = 1024
 _BATCH = 500
 
 
@@ -24,7 +27,13 @@ def limits_of(policy: Policy) -> Limits:
         owner=policy[SETTING_OF[OWNER]].value,
         tenant=for_all_tenants(policy, SETTING_OF[TENANT]),
         tenants=_of_single_tenants(policy),
+        store_mib=_mib(policy[SETTING_OF[STORE]].value),
+        switch_mib=_mib(policy[SETTING_OF[SWITCH]].value),
     )
+
+
+def _mib(gib: int | None) -> float | None:
+    return None if gib is None else float(gib * MIB_PER_GIB)
 
 
 def _of_single_tenants(policy: Policy) -> dict[str, int]:
@@ -36,8 +45,17 @@ def _of_single_tenants(policy: Policy) -> dict[str, int]:
 
 def paced(answer: core.Plan, snapshot: Snapshot, policy: Policy) -> tuple[tuple[int, ...], dict[str, Any]]:
     """(run wave of each move, what the page shows of it).  ``snapshot`` has the plan's cluster."""
-    found = pace(answer, touches(answer, snapshot), limits_of(policy))
+    limits = limits_of(policy)
+    traffic = _traffic(answer, snapshot) if limits.store_mib or limits.switch_mib else ()
+    found = pace(answer, touches(answer, snapshot, traffic), limits)
     return found.wave_of, told(found, policy)
+
+
+def _traffic(answer: core.Plan, snapshot: Snapshot) -> list[tuple[float, float]]:
+    """MiB from the store and of images of each move, as its price says."""
+    rows = resolve(answer, snapshot)
+    found = costs(rows.snapshot, rows.pod, pricing.rates_of(answer.cluster))
+    return [(cost.state_mib, cost.image_mib) for cost in found]
 
 
 def told(found: Paced, policy: Policy) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Waves cut finer: by hand, and as the judge sees them."""
 
 import dataclasses
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 import msgspec
@@ -20,7 +20,11 @@ from tests.builders.random_worlds import random_world
 from tests.builders.worlds import world
 
 LOW = st.one_of(st.none(), st.integers(1, 3))
-LIMITS = st.builds(Limits, first_per_cent=st.integers(1, 100), wave=LOW, node=LOW, asw=LOW, owner=LOW, tenant=LOW)
+MIB = st.one_of(st.none(), st.integers(1, 200))
+LIMITS = st.builds(
+    Limits, first_per_cent=st.integers(1, 100), wave=LOW, node=LOW, asw=LOW, owner=LOW, tenant=LOW,
+    store_mib=MIB, switch_mib=MIB,
+)  # fmt: skip
 
 
 NOTHING = Counts(slack_nodes=0, empty_nodes=0, full_nodes=0)
@@ -56,7 +60,7 @@ def test_a_paced_plan_is_legal_by_both_judges_and_keeps_its_limits(world_seed: i
     made = random_world(world_seed)
     snapshot = made.snapshot()
     plan = unproven(snapshot, Params(), 0, None, None)
-    touched = touches(plan, snapshot)
+    touched = touches(plan, snapshot, [(float(i % 5) * 30, 20.0) for i in range(len(plan.moves))])
     paced = pace(plan, touched, limits)
     run = in_order(plan, paced.wave_of)
     assert verify(run, snapshot).violations == ()
@@ -66,6 +70,11 @@ def test_a_paced_plan_is_legal_by_both_judges_and_keeps_its_limits(world_seed: i
     assert [plan.wave_of[i] for i in sorted(order, key=lambda i: paced.wave_of[i])] == sorted(plan.wave_of)
     for word, most in (("node", limits.node), ("asw", limits.asw), ("owner", limits.owner), ("tenant", limits.tenant)):
         assert most is None or max(counted(word, touched, paced.wave_of).values(), default=0) <= most
+    for most, mib in (
+        (limits.store_mib, store_used(touched, paced.wave_of)),
+        (limits.switch_mib, into_switches(touched, paced.wave_of)),
+    ):
+        assert most is None or all(len(moves) == 1 or sum(moves) <= most for moves in mib.values())
     first = max(1, len(plan.moves) * limits.first_per_cent // 100)
     assert paced.wave_of.count(0) <= first
 
@@ -79,8 +88,30 @@ def counted(word: str, touched: tuple[Touch, ...], wave_of: tuple[int, ...]) -> 
     return found
 
 
+def store_used(touched: tuple[Touch, ...], wave_of: tuple[int, ...]) -> dict[Any, list[float]]:
+    """What each move of a wave reads back, where it reads anything."""
+    found: dict[Any, list[float]] = defaultdict(list)
+    for wave, one in zip(wave_of, touched, strict=True):
+        if one.store_mib:
+            found[wave].append(one.store_mib)
+    return found
+
+
+def into_switches(touched: tuple[Touch, ...], wave_of: tuple[int, ...]) -> dict[Any, list[float]]:
+    found: dict[Any, list[float]] = defaultdict(list)
+    for wave, one in zip(wave_of, touched, strict=True):
+        if one.into:
+            found[wave, one.into].append(one.store_mib + one.image_mib)
+    return found
+
+
 def touch(source: str, target: str = "t", *, asws: tuple[str, ...] = (), owner: str = "", tenant: str = "") -> Touch:
     return Touch((source, target), asws, owner or f"jobs/{source}", tenant)
+
+
+def loaded(source: str, store_mib: float, into: str = "") -> Touch:
+    """A move that reads so much from the store and pulls an image of 10 MiB."""
+    return dataclasses.replace(touch(source, f"t-{source}"), into=into, store_mib=store_mib, image_mib=10)
 
 
 def waves(*of: Touch, planned: tuple[int, ...] = (), **limits: Any) -> tuple[tuple[int, ...], list[list[str]]]:
@@ -108,6 +139,10 @@ def waves(*of: Touch, planned: tuple[int, ...] = (), **limits: Any) -> tuple[tup
          {"tenants": {"t": 1}}, ((0, 1, 0, 0), [["tenant"], []])),
         ([touch(str(k), tenant="t") for k in range(6)], {"tenant": 2},
          ((0, 0, 1, 1, 2, 2), [["tenant"], ["tenant"], []])),
+        ([loaded("a", 60), loaded("b", 60), loaded("c", 40)], {"store_mib": 100}, ((0, 1, 0), [["store"], []])),
+        ([loaded("a", 60), loaded("b", 60), touch("c")], {"store_mib": 10}, ((0, 1, 0), [["store"], []])),
+        ([loaded("a", 60, into="x"), loaded("b", 60, into="y"), loaded("c", 40, into="x")], {"switch_mib": 110},
+         ((0, 0, 1), [["switch"], []])),
     ],
 )  # fmt: skip
 def test_each_limit_by_hand(touched: list[Touch], limits: dict[str, Any], expected: object) -> None:
@@ -134,10 +169,15 @@ def test_what_a_move_touches() -> None:
     made.pod("c", "n3", tenant=None)
     plan = plan_of(move("a", "n1", "n2"), move("b", "n2", "n3"), move("c", "n3", "n1"))
     assert touches(plan, made.snapshot()) == (
-        Touch(("n1", "n2"), ("x", "y"), "jobs/train", "t1"),
+        Touch(("n1", "n2"), ("x", "y"), "jobs/train", "t1", into="y"),
         Touch(("n2", "n3"), ("y",), "jobs/Job/j", "t2"),
-        Touch(("n3", "n1"), ("x",), "jobs/c", ""),
+        Touch(("n3", "n1"), ("x",), "jobs/c", "", into="x"),
     )
+    assert [(one.store_mib, one.image_mib) for one in touches(plan, made.snapshot(), [(1, 2), (3, 4), (5, 6)])] == [
+        (1, 2),
+        (3, 4),
+        (5, 6),
+    ]
 
 
 def test_the_object_that_binds_is_named() -> None:
