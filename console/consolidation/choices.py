@@ -63,6 +63,28 @@ GOALS = {
             ("level", "Level", "only where several levels have a domain of this name"),
         ),
     ),
+    "shape": GoalChoice(
+        "Room for a shape",
+        "GPUs and CPU free beside each other, as often as asked, such as 8G128C",
+        ("name", "slots", "models", "whole"),
+        labels=(
+            ("name", "Shape", "GPUs, then CPU cores: 8G128C, 4G64C, 1G12C"),
+            ("slots", "How often", "slots of this shape that are free at once"),
+        ),
+    ),
+    "gang": GoalChoice(
+        "Make a job fit",
+        "all pods of a waiting gang find room together, or nobody moves; says what would unblock it otherwise",
+        ("name",),
+        labels=(("name", "Gang or pod", "namespace/name; a pod stands for its whole gang"),),
+    ),
+    "spare": GoalChoice(
+        "Replace a node",
+        "the gangs on a failing node go to another one under the same switch, where room is made if none is free",
+        ("nodes",),
+        labels=(("nodes", "Failing node", "one name"),),
+    ),
 }
+SHAPES = ("1G8C", "1G12C", "4G32C", "4G48C", "4G64C", "8G64C", "8G96C", "8G128C")  # to choose from; any other is taken
 WHOLE_UNLESS_SAID = ("domain",)
 SEEDS = Range(0, 2**53 - 1, 0, "Seed", "the same seed on the same data gives the same plan")

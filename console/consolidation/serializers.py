@@ -15,9 +15,14 @@ class GoalSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(min_length=1, max_length=253),
         required=False,
         max_length=10_000,
-        help_text="drain: the nodes to clear",
+        help_text="drain: the nodes to clear; spare: the failing one",
     )
-    name = serializers.CharField(required=False, max_length=512, help_text="domain: its name")
+    name = serializers.CharField(
+        required=False,
+        max_length=512,
+        help_text="domain: its name; shape: such as 8G128C; gang: namespace/name of a gang or pod",
+    )
+    slots = serializers.IntegerField(required=False, min_value=1, max_value=10_000, help_text="shape: how often")
     level = serializers.CharField(required=False, max_length=253, help_text="domain: its level, where it is not clear")
     whole = serializers.BooleanField(
         required=False, allow_null=True, default=None, help_text="all or nothing; null: as is usual for the kind"

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.consolidation import selectors, services
-from console.consolidation.choices import GOALS
+from console.consolidation.choices import GOALS, SHAPES
 from console.consolidation.forms import RequestForm
 
 PREFILLED = ("scope", "seed", "nodes", "name", "level", "slots")
@@ -32,18 +32,27 @@ def new(request: HttpRequest) -> HttpResponse:
         return render(request, "consolidation/new.html", _page(form, scopes), status=400)
     goal = request.GET.get("goal", "nodes")
     asked = {name: request.GET[name] for name in PREFILLED if name in request.GET}
-    asked = {"scope": _named_scope(request, scopes), **asked}
-    chosen = request.GET.getlist("models")
+    scope, chosen = _place(request, scopes)
+    asked = {"scope": scope, **asked}
     initial = {"request_key": uuid.uuid4().hex, "models": chosen, **asked}
     form = RequestForm(initial=initial, scopes=scopes, goal=goal if goal in GOALS else "nodes")
     return render(request, "consolidation/new.html", _page(form, scopes))
 
 
-def _named_scope(request: HttpRequest, scopes: list[selectors.Scope]) -> str:
-    """Links from other pages name cluster and source, as people do."""
-    source, cluster = request.GET.get("source"), request.GET.get("cluster")
-    fitting = (one for one in scopes if one.cluster == cluster and source in (None, "", one.source))
-    return next((one.key for one in fitting), "")
+def _place(request: HttpRequest, scopes: list[selectors.Scope]) -> tuple[str, list[str]]:
+    """Scope and models: links from other pages name source, cluster and pool, as people do."""
+    source, cluster, models = (
+        request.GET.get("source", ""),
+        request.GET.get("cluster", ""),
+        request.GET.getlist("models"),
+    )
+    pool = request.GET.get("pool", "").split("::")
+    if len(pool) == 3:
+        source, cluster, models = pool[0], pool[1], [pool[2]]
+    elif pool != [""]:
+        models = pool
+    fitting = (one for one in scopes if one.cluster == cluster and source in ("", one.source))
+    return next((one.key for one in fitting), ""), models
 
 
 def _segment(key: str, scope: str | None, on: bool) -> dict[str, object]:
@@ -61,6 +70,7 @@ def _page(form: RequestForm, scopes: list[selectors.Scope]) -> dict[str, object]
         "observed": observed,
         "goal": goal,
         "choice": form.choice,
+        "shapes": SHAPES,
         "goals": [_segment(key, form["scope"].value(), key == goal) for key in GOALS],
     }
 

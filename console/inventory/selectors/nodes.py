@@ -1,7 +1,7 @@
 """Nodes as rows: the table, the card of one, the export."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -95,6 +95,7 @@ class NodeCard:
     devices: tuple[DeviceRow, ...]
     unplaced: tuple[Holder, ...]  # pods of which it is not known which devices they hold
     pods: tuple[PodRow, ...]
+    gangs: tuple[str, ...]  # of these pods, as namespace/name
     others: int | None  # pods of other tenants are not even counted: None for a tenant's viewer
     observed_at: datetime
     period_s: int
@@ -281,6 +282,11 @@ def _resources(snapshot: Snapshot, node: int, whole: bool) -> tuple[NodeResource
     )
 
 
+def _gangs(snapshot: Snapshot, pods: Iterable[int]) -> tuple[str, ...]:
+    found = {int(snapshot.pod_gang[pod]) for pod in pods if snapshot.pod_live[pod]} - {UNKNOWN}
+    return tuple(f"{snapshot.gangs[g].namespace}/{snapshot.gangs[g].name}" for g in sorted(found))
+
+
 def _card(reading: Reading, node: int, scope: frozenset[str] | None) -> NodeCard:
     snapshot = reading.snapshot
     here = snapshot.pod_node == node
@@ -300,6 +306,7 @@ def _card(reading: Reading, node: int, scope: frozenset[str] | None) -> NodeCard
         devices=held.devices,
         unplaced=held.unplaced,
         pods=rows_of_pods(reading, shown),
+        gangs=_gangs(snapshot, shown),
         others=0 if whole else None,
         observed_at=reading.observation.observed_at,
         period_s=reading.period_s,

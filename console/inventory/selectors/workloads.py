@@ -56,6 +56,11 @@ class WorkloadCard:
     revision: int
 
     @property
+    def first_waiting(self) -> PodRow | None:
+        """Of those listed, one that stands for all of its gang that wait."""
+        return next((one.pod for one in self.pods if one.pod.node is None and one.pod.phase == "Pending"), None)
+
+    @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
 

@@ -5,6 +5,7 @@ from typing import Any
 from django import template
 
 from console.plans.selectors.goals import GoalWords, goal_words, short_words
+from console.plans.templatetags.plan_figures import short_words as short_words_of
 
 register = template.Library()
 
@@ -17,3 +18,9 @@ def goal_words_of(headline: dict[str, Any]) -> GoalWords | None:
 @register.filter
 def goal_short(goal: dict[str, Any]) -> str:
     return short_words(goal)
+
+
+@register.filter
+def missing_words(row: dict[str, Any]) -> str:
+    """What the nearest node is short of; "" where the reason has no amount."""
+    return "" if row["missing"] is None else short_words_of({**row, "gpu_milli": 0})

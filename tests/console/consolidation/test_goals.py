@@ -1,5 +1,7 @@
 """Plans for a goal: asked by form and API with errors at the field, computed, told on the page, run to the end."""
 
+import html
+import re
 from typing import Any
 
 import pytest
@@ -12,8 +14,9 @@ from console.consolidation.choices import GOALS
 from console.plans.choices import State
 from console.plans.models import Plan
 from scheduler.plan.ask import GIVEN
+from tests.builders.fleets import read
 from tests.builders.pages import squeezed
-from tests.builders.people import operator
+from tests.builders.people import operator, viewer
 from tests.builders.worlds import World, world
 from tests.console.plans.scene import CLUSTER, Scene, ran, scene, started, where
 
@@ -86,6 +89,9 @@ WRONG = [
     ({"kind": "drain", "nodes": ["n9"]}, "nodes"),
     ({"kind": "domain", "name": "z"}, "name"),
     ({"kind": "domain", "name": "a", "level": "row"}, "level"),
+    ({"kind": "shape", "name": "8 GPUs", "slots": 1}, "name"),
+    ({"kind": "gang", "name": "jobs/none"}, "name"),
+    ({"kind": "spare", "nodes": ["n1"]}, "nodes"),
 ]
 
 
@@ -115,3 +121,76 @@ def test_the_form_shows_only_the_fields_of_its_goal_prefilled_and_names_what_is_
     assert "n9: no such node" in squeezed(refused.content.decode())
     assert browser.post(url, {**sent, "nodes": "n1\nn3"}).status_code == 302
     assert Plan.objects.get().params["goal"] == {"kind": "drain", "nodes": ["n1", "n3"], "whole": False}
+
+
+def crowded() -> World:
+    """Under switch a the gang of two finds room once c has left a2; a1 fails with a gang of its own."""
+    made = world().asw("a").node("a1", ready=False).nodes("a2", "a3", "a4").asw("b").nodes("b1")
+    made.gang("run", 1).pod("r0", "a1", 8, gang="run").gang("wait", 2, topology={"required": "asw"})
+    made.pod("w0", None, 8, gang="wait").pod("w1", None, 8, gang="wait")
+    return made.pod("c", "a2", 1).pod("d", "a4", 6, locked=True).pod("e", "b1", 7, locked=True)
+
+
+def test_a_gang_that_waits_gets_room_and_the_run_counts_its_seats() -> None:
+    one = scene(crowded())
+    plan = planned(one, {"kind": "gang", "name": "jobs/w1"})
+    goal = plan.headline["goal"]
+    assert (plan.state, goal["reached"], goal["wanted"], plan.headline["moves"]) == (State.PROPOSED, 2, 2, 1)
+    page = page_of(plan)
+    assert "2 of 2 members with a seat by 1 move" in page
+    assert "chain 1" in page and "no move" in page
+    started(plan)
+    done = ran(plan)
+    assert (done.state, done.reason) == (State.SUCCEEDED, "1 of 1 moves done; 2 of 2 members as asked")
+
+
+def test_a_gang_without_room_reads_what_would_unblock_it() -> None:
+    made = crowded().pod("f", "a3", 1, locked=True)
+    plan = planned(scene(made), {"kind": "gang", "name": "jobs/wait"})
+    assert (plan.state, plan.shown_state) == (State.NOTHING_TO_DO, "not_possible")
+    (missing,) = plan.headline["goal"]["unseated"]
+    assert (missing["count"], missing["node"], missing["blockers"]) == (2, "a2", [])
+    page = page_of(plan)
+    assert "All or nothing: 1 of 2 members would be reached" in page
+    assert "Would help" in page
+
+
+def test_a_failing_node_is_replaced_by_a_spare_and_the_gang_stands_there() -> None:
+    one = scene(crowded())
+    plan = planned(one, {"kind": "spare", "nodes": ["a1"]})
+    assert (plan.state, plan.headline["goal"]["name"]) == (State.PROPOSED, "a")
+    started(plan)
+    assert ran(plan).reason == "1 of 1 moves done; 1 of 1 members as asked"
+    assert where(one)["r0"] == "a3"
+
+
+def test_room_for_a_shape_counts_slots() -> None:
+    plan = planned(scene(crowded()), {"kind": "shape", "name": "8G64C", "slots": 2})
+    goal = plan.headline["goal"]
+    assert (goal["reached"], goal["before"], goal["unit"]) == (2, 1, "slots")
+    assert [row["who"] for row in goal["seats"]] == ["slot 1", "slot 2"]
+
+
+LINKS = [
+    ("inventory:node", "a1", {"drain", "spare", "domain"}),
+    ("inventory:node", "a2", {"drain", "domain"}),
+    ("inventory:pod", "jobs/w0", {"gang"}),
+    ("inventory:pod", "jobs/c", set()),
+]
+
+
+@pytest.mark.parametrize(("route", "name", "goals"), LINKS)
+def test_pages_lead_to_the_goals_that_they_are_about(route: str, name: str, goals: set[str]) -> None:
+    one = scene(crowded())
+    read(one.source)
+    browser = Client()
+    browser.force_login(operator())
+    shown = browser.get(reverse(route, args=[CLUSTER, name])).content.decode()
+    links = [html.unescape(link) for link in re.findall(r'href="(/consolidation/new/\?[^"]*)"', shown)]
+    assert {re.search(r"goal=(\w+)", link)[1] for link in links} == goals  # type: ignore[index]
+    for link in links:
+        form = squeezed(browser.get(link).content.decode())
+        assert f'<option value="{one.source.pk}|{CLUSTER}" selected>' in form
+        assert name in form or 'value="a"' in form
+    browser.force_login(viewer())
+    assert "consolidation/new" not in browser.get(reverse(route, args=[CLUSTER, name])).content.decode()
