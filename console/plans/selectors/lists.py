@@ -128,6 +128,10 @@ class ChainChoice:
     gpu_milli: int
     tenants: list[str]
 
+    @property
+    def tenant_words(self) -> str:
+        return ", ".join(name or "unassigned" for name in self.tenants[:4]) + (", …" if len(self.tenants) > 4 else "")
+
 
 def chain_choices(viewer: Any, plan_id: int) -> list[ChainChoice]:
     """All chains of a plan, in the planner's order; one query."""

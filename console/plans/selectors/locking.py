@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.utils import timezone
 
 from console.plans import lifecycle
 from console.plans.choices import State, StepState
@@ -27,6 +28,10 @@ class LockGroup:
     expires_at: datetime  # of those that end last
     waiting: list[int]  # plans that want some of these nodes
     why_not: str  # why they cannot be released now; "" where they can
+
+    @property
+    def age_s(self) -> float:
+        return (timezone.now() - self.since).total_seconds()
 
 
 def locks(viewer: Any) -> QuerySet[NodeLock]:

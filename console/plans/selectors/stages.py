@@ -225,7 +225,7 @@ def _wait(user: Any, plan: Plan) -> Box:
 def _ended(user: Any, plan: Plan) -> Box:
     state = State(plan.state)
     title = {State.SUCCEEDED: "Done", State.NOTHING_TO_DO: "Nothing to do"}.get(
-        state, f"Not possible: {state.label.lower()}"
+        state, f"Run {state.label.lower()}" if plan.started_at else f"Not possible: {state.label.lower()}"
     )
     actions = set()
     if user.has_perm("plans.request_plan"):

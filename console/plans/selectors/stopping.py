@@ -78,7 +78,7 @@ def stopping(viewer: Any, plan: Plan) -> Stopping:
     whole = sum(chain.open == 0 for chain in chains)
     returnable = states[StepState.SUCCEEDED] + states[StepState.ISSUED]
     untouched = len(chains) - whole - len(half)
-    left = _left(plan, whole, half, untouched)
+    left = _left(plan, whole, half, untouched, len(flight))
     waiting = states[StepState.WAITING]
     return Stopping(
         waiting, flight, whole, half, untouched, returnable, left,
@@ -112,16 +112,17 @@ def _now(waiting: int, flight: list[FlightRow], one: str, many: str) -> list[str
     return [first, f"{plural(len(flight), 'move')} in flight {ends}: a copy half made helps nobody."]
 
 
-def _left(plan: Plan, whole: int, half: list[ChainState], untouched: int) -> list[str]:
+def _left(plan: Plan, whole: int, half: list[ChainState], untouched: int, in_flight: int) -> list[str]:
+    """How the nodes are left, counting moves in flight as ending well."""
     back = plan.undoes_id is not None
-    words = []
+    when = "Once those in flight have ended well: " if in_flight else ""
+    done = "got all their pods back" if back else "are empty"
+    words = [f"{when}{plural(whole, 'node')} {done}, {untouched:,} not begun."]
     if half:
         names = ", ".join(chain.words for chain in half[:NAMED])
         more = f" and {len(half) - NAMED:,} more" if len(half) > NAMED else ""
         what = "filled again in part" if back else "drained in part"
         words.append(f"{plural(len(half), 'node')} {what} (moves done of all): {names}{more}.")
-    done = "go back whole" if back else "emptied"
-    words.append(f"{plural(whole, 'node')} {done}, {untouched:,} not begun.")
     return words
 
 

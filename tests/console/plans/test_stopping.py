@@ -95,6 +95,7 @@ def test_the_page_says_it_before_and_after(killer: list[Milestone]) -> None:
     assert "1 move in flight runs to its end" in page
     assert "stands on n1 and n3 until its copy is up, then the old one ends" in page
     assert "1 node drained in part (moves done of all): n1 (1 of 2)." in page
+    assert "Once those in flight have ended well: 0 nodes are empty, 1 not begun." in page
     assert "roll back 1 move by a plan of its own" in page
     assert "If you pause now" in page
     services.pause_plan(operator(), plan.pk, "look closer")
