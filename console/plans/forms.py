@@ -57,6 +57,12 @@ def _numbers(text: str, count: int) -> list[int]:
     return found
 
 
+class BesideForm(forms.Form):
+    """Which other plan to show beside one."""
+
+    plan = forms.IntegerField(required=False, min_value=1, max_value=10**18 - 1)
+
+
 class CutForm(forms.Form):
     moves = forms.IntegerField(min_value=1)
 

@@ -220,6 +220,25 @@ def tile_words(plan: Any, doubled: int | None) -> dict[str, Any]:
     }
 
 
+def beside_page(request: HttpRequest, plan_id: int, other_id: int | None) -> dict[str, Any]:
+    """Two plans of one cluster; ``c`` is None where there is no other one."""
+    plan = selectors.plan_detail(request.user, plan_id)
+    others = selectors.comparable(request.user, plan)
+    chosen = other_id or (others[0].pk if others else None)
+    context: dict[str, Any] = {"plan": plan, "others": others, "c": None}
+    if chosen is None:
+        return context
+    found = selectors.comparison(request.user, plan_id, chosen)
+    both = (found.left, found.right)
+    lists = [
+        ("By both", found.both),
+        (f"By plan {found.left.pk} alone", found.only_left),
+        (f"By plan {found.right.pk} alone", found.only_right),
+    ]
+    curves = [{"name": f"Plan {one.pk}", "points": one.curve or [[0, 0]]} for one in both]
+    return {**context, "c": found, "lists": lists, "curves": curves}
+
+
 def _depth_words(plan: Any) -> str:
     """Counted as the limit is: pods that make room, one behind the other, without the pod that leaves its node."""
     h = plan.headline

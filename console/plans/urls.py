@@ -15,6 +15,7 @@ register_converter(ActionConverter, "plan_action")
 urlpatterns = [
     path("plans/", views.plan_list, name="list"),
     path("plans/<row:plan_id>/", views.plan_detail, name="detail"),
+    path("plans/<row:plan_id>/beside/", views.beside, name="beside"),
     path("plans/<row:plan_id>/plan.json", views.plan_json, name="json"),
     path("plans/<row:plan_id>/moves.csv", views.moves_csv, name="moves-csv"),
     path("plans/<row:plan_id>/kept/", views.kept_list, name="kept"),

@@ -15,8 +15,8 @@ from django.views.decorators.http import condition, require_http_methods, requir
 from console.inventory.selectors import filter_choices
 from console.plans import charts, selectors, services, tables
 from console.plans.filters import KeptFilter, LockFilter, MoveFilter, PlanFilter
-from console.plans.forms import CutForm, FreezeForm, PartForm, ReasonForm
-from console.plans.pages import list_page, lock_page, part_page, plan_page, with_waves
+from console.plans.forms import BesideForm, CutForm, FreezeForm, PartForm, ReasonForm
+from console.plans.pages import beside_page, list_page, lock_page, part_page, plan_page, with_waves
 from console.rest.csv import csv_response, refused
 from console.ui.figures import plural
 from console.ui.orders import no_order_words, order_of, order_words
@@ -210,6 +210,15 @@ def kept_csv(request: HttpRequest, plan_id: int) -> HttpResponseBase:
         return refused(found.errors.as_text())
     rows = (line for node in found.qs.iterator(chunk_size=2000) for line in tables.kept_cells(node))
     return csv_response(f"plan-{plan_id}-nodes-that-stay", tables.KEPT_HEAD, rows)
+
+
+@require_safe
+@sees_plans
+def beside(request: HttpRequest, plan_id: int) -> HttpResponse:
+    """Two plans side by side; without ``plan``, the newest other one of the cluster."""
+    form = BesideForm(request.GET)
+    context = beside_page(request, plan_id, form.cleaned_data["plan"] if form.is_valid() else None)
+    return render(request, "plans/beside.html", context, status=200 if form.is_valid() else 400)
 
 
 @require_safe

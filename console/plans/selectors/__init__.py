@@ -10,6 +10,7 @@ from console.plans.selectors.checks import (
     resume_checks,
     start_checks,
 )
+from console.plans.selectors.comparing import comparable, comparison
 from console.plans.selectors.freezing import active_freezes, covers, freeze_over, freezes, frozen_words
 from console.plans.selectors.lists import (
     chain_choices,
@@ -66,6 +67,8 @@ __all__ = [
     "broken_steps",
     "chain_choices",
     "chains",
+    "comparable",
+    "comparison",
     "covers",
     "doubled_gpu_seconds",
     "find_plans",

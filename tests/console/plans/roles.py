@@ -63,7 +63,7 @@ def of(make: Callable[[], Plan], **more: Any) -> Callable[[], dict[str, Any]]:
 REASON = {"reason": "because"}
 _PAGES = tuple(
     Route(f"plans:{name}", FLEET, make=of(proposed))
-    for name in ("detail", "json", "moves-csv", "kept", "kept-csv", "map", "map-layout")
+    for name in ("detail", "beside", "json", "moves-csv", "kept", "kept-csv", "map", "map-layout")
 )
 _ACTIONS = (
     # Without a digest the right is asked for, and then the digest: 428 is the answer of those who may approve.
