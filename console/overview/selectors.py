@@ -232,10 +232,22 @@ def _rounded(gpus: float | None) -> float | None:
 
 
 def _decisions(viewer: Any, states: tuple[Any, ...]) -> list[Decision]:
-    """Plans that wait for somebody, then sources that are silent or not believed."""
-    found = _plan_decisions(viewer) if viewer.has_perm("plans.view_plan") else []
+    """Plans and questions that wait for somebody, then sources that are silent or not believed."""
+    found = [*_open_reviews(viewer), *_plan_decisions(viewer)] if viewer.has_perm("plans.view_plan") else []
+    found += [_question(release) for release in inventory.releases_to_answer(viewer)[:MOST_DECISIONS]]
     found += [_doubtful(state) for state in states if state.state in SOURCE_TROUBLE]
     return found[:MOST_DECISIONS]
+
+
+def _open_reviews(viewer: Any) -> list[Decision]:
+    """Glass that was broken and that somebody else must still look at."""
+    return [
+        Decision(
+            f"Review of plan {one.plan_id}", f"{reverse('plans:reviews')}#review-{one.pk}",
+            f"glass broken by {one.user.get_username()}: {one.reason}", "waiting", "",
+        )
+        for one in plans.open_reviews(viewer)[:MOST_DECISIONS]
+    ]  # fmt: skip
 
 
 def _plan_decisions(viewer: Any) -> list[Decision]:
@@ -253,6 +265,13 @@ def _plan_decision(plan: Any) -> Decision:
     if plan.state == State.STALE and plan.changes:
         fact = f"{number(len(plan.changes))} changed"
     return Decision(f"Plan {plan.pk}, {plan.cluster}", reverse("plans:detail", args=[plan.pk]), fact, plan.state, words)
+
+
+def _question(release: Any) -> Decision:
+    """An operator asks this person to release a lock."""
+    left = duration((release.ends_at - timezone.now()).total_seconds())
+    page = f"{reverse('inventory:owner-locks')}#to-answer"
+    return Decision(f"Release {release.key}", page, release.why, release.state, f"asked, {left} left")
 
 
 def _doubtful(state: Any) -> Decision:

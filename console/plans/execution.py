@@ -95,6 +95,10 @@ def _turn(held: Run) -> bool:
             return _halt(plan, held.worker, f"{words} in wave {first.run_wave + 1}: {first.pod}: {first.detail}")
     if wave is None:
         return _finish(held, plan)
+    runs, gate = selectors.may_run_now(plan)
+    if not runs:
+        stepping.wait_for_window(plan, held.worker, f"closed: {gate.why}; {gate.words}")
+        return True
     return _wave(held, plan, wave)
 
 

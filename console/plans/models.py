@@ -48,6 +48,7 @@ class Plan(models.Model):
     curve = models.JSONField(default=list)  # [moves kept, net emptied], one point per chain
     pace = models.JSONField(default=dict)  # services.pacing.told: limits, their origin, what binds each run wave
     approvals_needed = models.PositiveSmallIntegerField(default=1)  # as the policy said when it was proposed
+    waits_for = models.CharField(max_length=20, blank=True, default="")  # "window": paused, goes on by itself
 
     changes = models.JSONField(default=list)  # what no longer holds: move, object, field, was, now
     checked_revision = models.BigIntegerField(null=True)
@@ -266,6 +267,33 @@ class Decision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} {self.verdict} {self.plan_id}"
+
+
+class Override(models.Model):
+    """Somebody let a plan pass its soft checks for a short time; somebody else looks at it afterwards."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="overrides")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    digest = models.CharField(max_length=64)
+    reason = models.TextField()
+    since = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    closed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    closed_at = models.DateTimeField(null=True)
+    finding = models.TextField(blank=True, default="")
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(closed_by__isnull=True) | ~Q(closed_by=F("user")), name="override_reviewed_by_another"
+            ),
+            models.CheckConstraint(condition=Q(expires_at__gt=F("since")), name="override_ends_after_it_begins"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["closed_at"], name="plans_override_closed")]
+
+    def __str__(self) -> str:
+        return f"glass of plan {self.plan_id} by {self.user_id}"
 
 
 class NodeLock(models.Model):

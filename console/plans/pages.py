@@ -88,6 +88,8 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "box": box,
         "approvals": selectors.approvals_of(plan),
         "pace": selectors.pace_of(plan, waves),
+        "gate": selectors.gate_of(plan, draw=True),
+        "glass": None if plan.is_final else selectors.glass_of(plan),
         "failing": sum(not check.holds for check in box.checks),
         "lock": selectors.lock_of(request.user, plan_id),
         "stopping": selectors.stopping(request.user, plan) if plan.is_running else None,

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from console.plans.choices import FreezeScope
-from console.plans.models import Decision, Freeze, KeptNode, NodeLock, Plan, Step
+from console.plans.models import Decision, Freeze, KeptNode, NodeLock, Override, Plan, Step
 
 
 class DecisionSerializer(serializers.ModelSerializer[Decision]):
@@ -44,6 +44,7 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
             "headline", "notes",
             "changes", "checked_revision", "checked_at", "progress", "requested_at", "proposed_at", "expires_at",
             "approved_at", "started_at", "ended_at", "approvals_needed", "decisions",
+            "waits_for",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -240,6 +241,25 @@ class LockSerializer(serializers.ModelSerializer[NodeLock]):
             "source", "cluster", "node", "plan", "plan_state", "owner", "since", "expires_at", "wanted_by",
         ]  # fmt: skip
         read_only_fields = fields
+
+
+class ReviewSerializer(serializers.ModelSerializer[Override]):
+    """Glass that somebody broke, and what somebody else found."""
+
+    plan = serializers.IntegerField(source="plan_id", read_only=True)
+    user = serializers.CharField(source="user.username", read_only=True)
+    closed_by = serializers.CharField(source="closed_by.username", read_only=True, default=None, allow_null=True)
+
+    class Meta:
+        model = Override
+        fields: ClassVar = [
+            "id", "plan", "user", "digest", "reason", "since", "expires_at", "closed_by", "closed_at", "finding",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class FindingSerializer(serializers.Serializer[Any]):
+    finding = serializers.CharField(min_length=1, max_length=2000)
 
 
 class FreezeSerializer(serializers.ModelSerializer[Freeze]):

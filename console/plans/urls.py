@@ -1,13 +1,13 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from console.plans import api, api_parts, views
+from console.plans import api, api_glass, api_parts, views
 
 
 class ActionConverter(StringConverter):
     """The actions of a plan's box; anything else is no address."""
 
-    regex = "approve|reject|cancel|stop|start|pause|resume|abort|drop|leave-out|roll-back"
+    regex = "approve|reject|cancel|stop|start|pause|resume|abort|drop|leave-out|roll-back|break-glass"
 
 
 register_converter(ActionConverter, "plan_action")
@@ -27,6 +27,8 @@ urlpatterns = [
     path("plans/<row:plan_id>/<plan_action:action>/", views.act, name="act"),
     path("locks/", views.lock_list, name="locks"),
     path("locks/<row:plan_id>/release/", views.release, name="release"),
+    path("plans/reviews/", views.review_list, name="reviews"),
+    path("plans/reviews/<row:review_id>/close/", views.close_review, name="close-review"),
     path("freezes/", views.freeze_list, name="freezes"),
     path("freezes/<row:freeze_id>/lift/", views.lift, name="lift"),
 ]
@@ -54,6 +56,9 @@ api_urlpatterns = [
     path("plans/<row:plan_id>/cut/", api.Cut.as_view(), name="plan-cut"),
     path("locks/", api_parts.LockList.as_view(), name="locks"),
     path("plans/<row:plan_id>/release-locks/", api_parts.ReleaseLocks.as_view(), name="plan-release-locks"),
+    path("plans/<row:plan_id>/break-glass/", api_glass.BreakGlass.as_view(), name="plan-break-glass"),
+    path("plans/reviews/", api_glass.ReviewList.as_view(), name="plan-reviews"),
+    path("plans/reviews/<row:review_id>/close/", api_glass.CloseReview.as_view(), name="review-close"),
     path("freezes/", api.FreezeList.as_view(), name="freezes"),
     path("freezes/<row:freeze_id>/lift/", api.Lift.as_view(), name="freeze-lift"),
 ]

@@ -112,6 +112,8 @@ def _perform(user: Any, plan_id: int, action: str, said: dict[str, Any]) -> Any:
             return services.leave_out_changed(user, plan_id, reason, digest)
         case "abort":
             return services.abort_plan(user, plan_id, reason)
+        case "break-glass":
+            return services.break_glass(user, plan_id, reason)
         case "roll-back":
             return services.roll_back(user, plan_id, reason)
         case _:
@@ -281,6 +283,31 @@ def release(request: HttpRequest, plan_id: int) -> HttpResponse:
         return redirect("plans:locks")
     messages.success(request, f"Released {plural(count, 'lock')} of plan {plan_id}. Other plans may start there now.")
     return redirect("plans:locks")
+
+
+@require_safe
+@sees_plans
+def review_list(request: HttpRequest) -> HttpResponse:
+    """Every time that somebody broke the glass; closing a review is a plain form."""
+    rows = selectors.reviews(request.user)
+    context = {
+        "section": "plans",
+        "page": tables.page_of(rows, request.GET.get("page")),
+        "may_review": request.user.has_perm("plans.break_glass"),
+    }
+    return render(request, "plans/reviews.html", context)
+
+
+@posted_from("plans:reviews")
+@sees_plans
+def close_review(request: HttpRequest, review_id: int) -> HttpResponse:
+    try:
+        row = services.close_review(request.user, review_id, request.POST.get("finding", ""))
+    except services.Conflict as refused:
+        messages.error(request, refused.reason)
+        return redirect("plans:reviews")
+    messages.success(request, f"Closed: the review of plan {row.plan_id}.")
+    return redirect("plans:reviews")
 
 
 @sees_plans

@@ -19,7 +19,7 @@ _OPERATE = _VIEW | {"inventory.load_cluster", "plans.request_plan", "plans.run_p
 PERMISSIONS: dict[str, frozenset[str]] = {
     Role.VIEWER: _VIEW,
     Role.OPERATOR: _OPERATE,
-    Role.APPROVER: _OPERATE | {"plans.approve_plan", "plans.release_lock", "policies.set_policy"},
+    Role.APPROVER: _OPERATE | {"plans.approve_plan", "plans.break_glass", "plans.release_lock", "policies.set_policy"},
     Role.TENANT_USER: frozenset({"inventory.view_own"}),
     Role.TENANT_ADMIN: frozenset({"inventory.view_own"}),
 }
@@ -33,6 +33,7 @@ WORDS = {
     "plans.view_plan": "see plans",
     "plans.request_plan": "request a plan",
     "plans.approve_plan": "approve or reject a plan",
+    "plans.break_glass": "break the glass, or review that somebody did",
     "plans.run_plan": "run, pause or halt a plan",
     "plans.release_lock": "release the locks of a plan that does not run",
     "plans.set_freeze": "set or lift a freeze",

@@ -32,6 +32,7 @@ from console.plans.selectors.lists import (
     waves,
 )
 from console.plans.selectors.locking import LockGroup, lock_groups, lock_on, locks, release_checks, wanted_by
+from console.plans.selectors.passing import GLASS_NEXT, gate_of, glass_of, may_run_now, open_reviews, reviews
 from console.plans.selectors.record import record, with_record
 from console.plans.selectors.rest import broken_steps, left_out
 from console.plans.selectors.returning import rollback_checks, rollbacks
@@ -49,6 +50,7 @@ from console.plans.selectors.stages import Box, Stage, box, stages
 from console.plans.selectors.stopping import stopping, stops
 
 __all__ = [
+    "GLASS_NEXT",
     "REST_CHANGED",
     "REST_NEXT_STEP",
     "SETTING_OF",
@@ -75,6 +77,8 @@ __all__ = [
     "freeze_over",
     "freezes",
     "frozen_words",
+    "gate_of",
+    "glass_of",
     "kept_by_reason",
     "kept_nodes",
     "left_out",
@@ -83,8 +87,10 @@ __all__ = [
     "lock_on",
     "locks",
     "may_listen",
+    "may_run_now",
     "moves",
     "needed_for",
+    "open_reviews",
     "pace_of",
     "plan_detail",
     "plan_document",
@@ -96,6 +102,7 @@ __all__ = [
     "record",
     "release_checks",
     "resume_checks",
+    "reviews",
     "rollback_checks",
     "rollbacks",
     "rules_for",

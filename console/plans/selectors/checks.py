@@ -10,6 +10,7 @@ from console.inventory.choices import WATCHED
 from console.plans.choices import State, Verdict
 from console.plans.models import Plan
 from console.plans.selectors.freezing import freeze_over, frozen_words
+from console.plans.selectors.passing import GLASS_NEXT, gate_of, passed
 from console.ui.ages import limits
 from console.ui.figures import duration, plural
 
@@ -36,23 +37,26 @@ class Check:
     fact: str
     reason: str = ""  # the sentence of the refusal
     next_step: str = ""
+    soft: bool = False  # holds while the glass is broken
 
 
 def approval_checks(user: Any, plan: Plan) -> list[Check]:
     """In the order in which a refusal names them."""
     now = timezone.now()
-    return [
+    checks = [
         _in_state(plan, State.PROPOSED, "Awaiting approval"),
         _acts(plan),
         _not_own(user, plan),
         *_not_twice(user, plan),
         *_stands(plan, now),
     ]
+    return passed(plan, checks)
 
 
 def start_checks(user: Any, plan: Plan) -> list[Check]:
     now = timezone.now()
-    return [_in_state(plan, State.APPROVED, "Approved"), _acts(plan), *_stands(plan, now)]
+    checks = [_in_state(plan, State.APPROVED, "Approved"), _acts(plan), *_stands(plan, now), *_in_window(plan, now)]
+    return passed(plan, checks)
 
 
 def _stands(plan: Plan, now: datetime) -> list[Check]:
@@ -64,11 +68,13 @@ def resume_checks(user: Any, plan: Plan) -> list[Check]:
     now = timezone.now()
     stopped = plan.state in (State.PAUSED, State.HALTED)
     words = plan.get_state_display().lower()
-    return [
+    checks = [
         Check("state", "Paused or halted", stopped, "", f"Plan {plan.pk} is {words}: there is nothing to resume."),
         _fresh(plan, now),
         _not_frozen(plan, now),
+        *_in_window(plan, now),
     ]
+    return passed(plan, checks)
 
 
 def rest_holds(plan: Plan) -> Check:
@@ -126,6 +132,15 @@ def _not_own(user: Any, plan: Plan) -> Check:
     )
 
 
+def _in_window(plan: Plan, now: datetime) -> list[Check]:
+    """Asked only where windows apply."""
+    gate = gate_of(plan, now)
+    if not gate.ruled:
+        return []
+    reason = f"Closed: {gate.why}; {gate.words}."
+    return [Check("window", "Inside its windows", gate.open, gate.words, reason, GLASS_NEXT, soft=True)]
+
+
 def _not_twice(user: Any, plan: Plan) -> list[Check]:
     """Asked only of a plan that somebody has approved and that waits for another approval."""
     given = [one.user for one in plan.decisions.all() if one.verdict == Verdict.APPROVED]
@@ -133,7 +148,7 @@ def _not_twice(user: Any, plan: Plan) -> list[Check]:
         return []
     own = any(one.pk == user.pk for one in given)
     who = "you have approved" if own else f"{given[0].get_username()} approved"
-    return [Check("twice", "Two different approvers", not own, who, TWICE, "Ask another approver.")]
+    return [Check("twice", "Two different approvers", not own, who, TWICE, "Ask another approver.", soft=True)]
 
 
 def _in_time(plan: Plan, now: datetime) -> Check:

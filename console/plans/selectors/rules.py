@@ -7,6 +7,7 @@ from typing import Any
 from console.plans.choices import Verdict
 from console.plans.models import Decision, Plan
 from console.plans.selectors.lists import WaveRow
+from console.plans.selectors.passing import glass_of
 from console.policies.choices import SETTINGS
 from console.policies.selectors import Policy, Resolved, policy_for
 from console.ui.figures import number
@@ -58,6 +59,8 @@ def approvals_of(plan: Plan, policy: Policy | None = None) -> Approvals:
     needed, why = needed_for(plan.headline, rules)
     if plan.approvals_needed > needed:
         needed, why = plan.approvals_needed, "the policy asked for them when it was proposed"
+    if needed > 1 and glass_of(plan) is not None:
+        needed, why = 1, ""
     given = tuple(one for one in plan.decisions.all() if one.verdict == Verdict.APPROVED and one.digest == plan.digest)
     return Approvals(needed, given, why)
 

@@ -20,6 +20,7 @@ from console.plans.selectors.checks import (
 from console.plans.selectors.lists import WaveRow
 from console.plans.selectors.rest import left_out
 from console.plans.selectors.returning import rollback_checks
+from console.plans.selectors.rules import approvals_of
 from console.ui.figures import clock, duration, plural
 from console.ui.tones import look_of
 
@@ -165,6 +166,7 @@ def _decide(user: Any, plan: Plan) -> Box:
         actions.add("reject")
         if not failing:
             actions.add("approve")
+        actions |= _glass(user, plan, checks)
     if _may_cancel(user, plan):
         actions.add("cancel")
     return Box("Approval", checks, frozenset(actions), why, next_steps)
@@ -179,6 +181,8 @@ def _start(user: Any, plan: Plan) -> Box:
         why.insert(0, f"Your role ({user.get_role_display().lower()}) may not run plans.")
     elif not failing:
         actions.add("start")
+    else:
+        actions |= _glass(user, plan, checks)
     return Box("Start", checks, frozenset(actions), why, [check.next_step for check in failing if check.next_step])
 
 
@@ -193,12 +197,21 @@ def _steer(user: Any, plan: Plan) -> Box:
     failing = [check for check in checks if not check.holds]
     why = [check.reason for check in failing]
     next_steps = [check.next_step for check in failing if check.next_step]
+    hold = {"pause"} if plan.waits_for else set()
     if not failing:
         next_steps = [f"Resume drops the chains of failed moves, checks the rest and goes on; {words}."]
-        return Box("Run", checks, frozenset({"resume", "abort"}), why, next_steps)
+        return Box("Run", checks, frozenset({"resume", "abort"} | hold), why, next_steps)
     if {check.code for check in failing} != {"rest"} or in_flight:
-        return Box("Run", checks, frozenset({"abort"}), why, next_steps)
+        return Box("Run", checks, frozenset({"abort"} | hold | _glass(user, plan, checks)), why, next_steps)
     return _leave_out(plan, checks, why)
+
+
+def _glass(user: Any, plan: Plan, checks: list[Check]) -> set[str]:
+    """Broken where all that fails is soft, or where a second approval is all that is missing."""
+    failing = [check for check in checks if not check.holds]
+    soft = bool(failing) and all(check.soft for check in failing)
+    alone = plan.state == State.PROPOSED and not failing and approvals_of(plan).needed > 1
+    return {"break-glass"} if (soft or alone) and user.has_perm("plans.break_glass") else set()
 
 
 def _leave_out(plan: Plan, checks: list[Check], why: list[str]) -> Box:

@@ -6,6 +6,7 @@ from console.plans.services.cutting import cut_plan, drop_stale_moves
 from console.plans.services.dropping import leave_out_changed
 from console.plans.services.freezes import FreezeError, lift_freeze, set_freeze
 from console.plans.services.locks import release_locks
+from console.plans.services.glass import break_glass, close_review
 from console.plans.services.parting import Part, approve_part, part_of
 from console.plans.services.pricing import rates_of, worth_asked
 from console.plans.services.proposals import (
@@ -31,7 +32,9 @@ __all__ = [
     "approve_part",
     "approve_plan",
     "begin_planning",
+    "break_glass",
     "cancel_plan",
+    "close_review",
     "cut_plan",
     "document_of",
     "drop_stale_moves",

@@ -42,9 +42,11 @@ def _sign(user: Any, plan: Plan, digest: str, reason: str) -> Plan:
     open_still = Plan.objects.select_for_update().filter(pk=plan.pk, state=State.PROPOSED, digest=digest)
     if not list(open_still.filter(expires_at__gt=now).values_list("pk", flat=True)):
         raise Conflict(why_not(plan.pk, State.APPROVED))
-    if Decision.objects.filter(plan=plan, user=user, verdict=Verdict.APPROVED).exists():
+    twice = Decision.objects.filter(plan=plan, user=user, verdict=Verdict.APPROVED).exists()
+    if twice and selectors.glass_of(plan) is None:
         raise Conflict(selectors.TWICE)
-    Decision.objects.create(plan=plan, verdict=Verdict.APPROVED, user=user, digest=digest, reason=reason)
+    if not twice:
+        Decision.objects.create(plan=plan, verdict=Verdict.APPROVED, user=user, digest=digest, reason=reason)
     policy = selectors.rules_of(plan)
     approvals = selectors.approvals_of(plan, policy)
     if approvals.missing:

@@ -5,6 +5,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from console.audit import services as audit
 from console.dispatch.services import enqueue
 from console.plans import selectors
 from console.plans.choices import State, StepState
@@ -12,7 +13,7 @@ from console.plans.models import Plan, Step
 from console.plans.services import checking, dropping, locks, pacing
 from console.plans.services.broker import require_broker
 from console.plans.services.staleness import mark_stale_if_changed, refuse_unless_holds
-from console.plans.services.transition import Conflict, change, read
+from console.plans.services.transition import Conflict, announce, change, read, why_not
 from console.tenancy.services import require
 
 
@@ -30,6 +31,9 @@ def start_plan(user: Any, plan_id: int, digest: str | None = None) -> Plan:
 def begin(user: Any, plan: Plan) -> Plan:
     """Lock the nodes, set the plan running and send it to an executor; in the caller's transaction, all or nothing."""
     require(user, "plans.run_plan")
+    runs, gate = selectors.may_run_now(plan)
+    if not runs:
+        raise Conflict(f"Closed: {gate.why}; {gate.words}.", next_step=selectors.GLASS_NEXT)
     require_broker()
     now = timezone.now()
     with transaction.atomic():
@@ -54,14 +58,38 @@ def begin(user: Any, plan: Plan) -> Plan:
 def pause_plan(user: Any, plan_id: int, reason: str) -> Plan:
     """Issue no new move; those in flight go on to their end."""
     require(user, "plans.run_plan")
-    return change(plan_id, State.PAUSED, actor=user, reason=_because(reason, f"paused by {user}"))
+    words = _because(reason, f"paused by {user}")
+    if Plan.objects.filter(pk=plan_id, state=State.PAUSED).exclude(waits_for="").exists():
+        return _hold(user, plan_id, words)
+    return change(plan_id, State.PAUSED, actor=user, reason=words)
+
+
+def _hold(user: Any, plan_id: int, reason: str) -> Plan:
+    """A run that waits for its window no longer goes on by itself."""
+    with transaction.atomic():
+        waiting = Plan.objects.filter(pk=plan_id, state=State.PAUSED).exclude(waits_for="")
+        if waiting.update(waits_for="", reason=reason) != 1:
+            raise Conflict(why_not(plan_id, State.PAUSED))
+        plan = read(plan_id)
+        audit.record(actor=user, action="plan.held", target_kind="plan", target_id=plan_id, reason=reason)
+        announce(plan, "plan.held")
+    return plan
 
 
 def resume_plan(user: Any, plan_id: int, reason: str = "") -> Plan:
     """Go on with what is left.  Chains with a failed move are dropped first: the rest of them would empty nothing."""
     require(user, "plans.run_plan")
     plan = read(plan_id)
-    refuse_unless_holds(plan, selectors.resume_checks(user, plan))
+    return _go_on(plan, user, user, reason)
+
+
+def go_on(plan: Plan) -> Plan:
+    """What waited for its window goes on by itself, as far as all else holds; its locks are its approver's."""
+    return _go_on(plan, None, plan.approver, "its window is open again")
+
+
+def _go_on(plan: Plan, actor: Any, owner: Any, reason: str) -> Plan:
+    refuse_unless_holds(plan, selectors.resume_checks(actor, plan))
     broken = selectors.broken_steps(plan)
     now_there = checking.newest_of(plan)
     found = checking.differences(plan, now_there, checking.rest_of(plan, without=broken))
@@ -72,17 +100,18 @@ def resume_plan(user: Any, plan_id: int, reason: str = "") -> Plan:
     now = timezone.now()
     with transaction.atomic():
         plan = change(
-            plan_id,
+            plan.pk,
             State.EXECUTING,
-            actor=user,
+            actor=actor,
             reason=reason,
             sources=[State.PAUSED, State.HALTED],
             resumed_at=now,
             changes=[],
+            waits_for="",
         )
         dropping.drop_lost(plan, broken)
-        locks.take(plan, user)
-        enqueue("plans.execute", plan_id=plan_id)
+        locks.take(plan, owner)
+        enqueue("plans.execute", plan_id=plan.pk)
     return plan
 
 

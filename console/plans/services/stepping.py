@@ -18,6 +18,7 @@ from console.plans.services.transition import change, read
 from console.ui.figures import plural
 
 LEASE = timedelta(seconds=30)
+WINDOW = "window"  # of Plan.waits_for
 _GOAL = {Kind.CONSOLIDATION: "emptied", Kind.ROLLBACK: "back"}  # what a run of the kind counts at its end
 
 
@@ -108,6 +109,18 @@ def halt(plan: Plan, worker: str, reason: str, changes: list[dict[str, Any]] | N
 
 def pause_for_freeze(plan: Plan, reason: str) -> Plan:
     return change(plan.pk, State.PAUSED, actor="executor", reason=reason)
+
+
+def wait_for_window(plan: Plan, worker: str, why: str) -> Plan:
+    """Between two waves: the run goes on by itself when its windows open again (``sweeping.go_on``)."""
+    return change(
+        plan.pk,
+        State.PAUSED,
+        actor="executor",
+        reason=f"Waits for its window and goes on by itself: {why}",
+        narrow={"worker": worker},
+        waits_for=WINDOW,
+    )
 
 
 def finish(plan: Plan, worker: str, reached: int | None) -> Plan:

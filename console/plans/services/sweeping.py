@@ -8,10 +8,10 @@ from django.utils import timezone
 
 from console.dispatch.services import enqueue
 from console.inventory.services import revision_of
-from console.plans import lifecycle
+from console.plans import lifecycle, selectors
 from console.plans.choices import State, StepState
 from console.plans.models import NodeLock, Plan
-from console.plans.services import checking, dropping, following, freezes, stepping
+from console.plans.services import checking, dropping, following, freezes, running, stepping
 from console.plans.services.staleness import go_stale
 from console.plans.services.transition import HEAVY, Conflict, change
 
@@ -25,6 +25,7 @@ def sweep() -> None:
     expire()
     find_stale()
     look_at_stopped()
+    go_on()
     send_again()
     following.follow()
     let_go_of_snapshots()
@@ -65,6 +66,18 @@ def look_at_stopped() -> None:
             dropping.look_again(plan)
         except Conflict as lost:
             log.info("plan.not_checked", plan=plan.pk, reason=lost.reason)
+
+
+def go_on() -> None:
+    """Runs that wait for their window go on when it is open, unless what is left of them has changed."""
+    waiting = Plan.objects.filter(state=State.PAUSED, waits_for=stepping.WINDOW, changes=[])
+    for plan in waiting.exclude(steps__state=StepState.ISSUED).select_related("source", "approver").defer(*HEAVY):
+        if not selectors.may_run_now(plan)[0]:
+            continue
+        try:
+            running.go_on(plan)
+        except Conflict as lost:
+            log.info("plan.not_gone_on", plan=plan.pk, reason=lost.reason)
 
 
 def _has_news(plan: Plan) -> bool:

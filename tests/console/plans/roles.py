@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from console.plans import services
 from console.plans.models import Plan
-from tests.builders.people import operator
+from tests.builders.people import approver, operator
 from tests.builders.worlds import world
 from tests.console.plans.scene import approved, arrives, move, ran, requested, scene, started, three_nodes
 from tests.console.role_matrix import APPROVERS, FLEET, OPERATORS, SIGNED_IN, Route
@@ -60,6 +60,12 @@ def of(make: Callable[[], Plan], **more: Any) -> Callable[[], dict[str, Any]]:
     return lambda: {"plan_id": make().pk, **more}
 
 
+def closed() -> dict[str, Any]:
+    """Glass that an approver of another name broke."""
+    plan = services.break_glass(approver("breaker"), proposed().pk, "it burns")
+    return {"review_id": plan.overrides.get().pk}
+
+
 REASON = {"reason": "because"}
 _PAGES = tuple(
     Route(f"plans:{name}", FLEET, make=of(proposed))
@@ -76,6 +82,12 @@ _ACTIONS = (
     Route("plans:act", OPERATORS, "post", 302, of(paused, action="resume")),
     Route("plans:act", OPERATORS, "post", 302, of(paused, action="abort"), REASON),
     Route("plans:act", OPERATORS, "post", 302, of(stale, action="drop")),
+    Route("plans:act", APPROVERS, "post", 302, of(proposed, action="break-glass"), REASON),
+    Route("plans:reviews", FLEET),
+    Route("plans:close-review", APPROVERS, "post", 302, closed, {"finding": "all well"}),
+    Route("api:plan-reviews", FLEET),
+    Route("api:plan-break-glass", APPROVERS, "post", 200, of(proposed), REASON),
+    Route("api:review-close", APPROVERS, "post", 200, closed, {"finding": "all well"}),
     Route("plans:act", OPERATORS, "post", 302, of(half_changed, action="leave-out"), REASON),
     Route("plans:act", OPERATORS, "post", 302, of(ended, action="roll-back"), REASON),
     Route("plans:part", FLEET, make=of(proposed)),
