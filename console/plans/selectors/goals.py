@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from console.ui.figures import number, plural
+from console.ui.figures import number, plural, signed
 
 Row = Mapping[str, Any]
 VERBS = {
@@ -14,7 +14,7 @@ VERBS = {
     "gang": "with a seat",
     "spare": "on a spare",
 }
-SEATED = ("shape", "gang", "spare")
+CHAINS = {"drain": "clears", "domain": "clears", "spare": "replaces", "shape": "makes room on", "gang": "makes room on"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,5 +84,7 @@ def goal_tiles(headline: Row) -> dict[str, str]:
     return {
         "goal_unit": f"of {number(goal['wanted'])} {goal['unit']}",
         "goal_note": f"{VERBS[goal['kind']]}; {number(goal['before'])} without any move",
+        "goal_empty_note": f"{signed(headline['empty_after'] - headline['empty_before'])}, "
+        f"of {plural(headline['nodes'], 'node')}",
         "goal_bound_note": f"{number(goal['reached'])} of at most {number(goal['possible'])}, {proven}",
     }

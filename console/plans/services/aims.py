@@ -6,7 +6,7 @@ import msgspec
 
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan import plan as core
-from scheduler.plan.goal import Goal
+from scheduler.plan.goal import CLEARING, Goal
 from scheduler.plan.promise import reached_on
 
 LISTED = 200  # names and seats kept beside the document, which has them all
@@ -19,7 +19,8 @@ def goal_row(answer: core.Plan) -> dict[str, Any] | None:
     row: dict[str, Any] = msgspec.to_builtins(answer.aim, str_keys=True)
     counts = {f"{name}_count": len(row[name]) for name in ("nodes", "seats")}
     short = {name: list(row[name])[:LISTED] for name in ("nodes", "seats", "unseated", "models")}
-    return {**row, **short, **counts, "possible": answer.bound.net_upper}
+    clears = answer.aim.kind in CLEARING
+    return {**row, **short, "clears": clears, **counts, "possible": answer.bound.net_upper}
 
 
 def why_not(answer: core.Plan) -> str:

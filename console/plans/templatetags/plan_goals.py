@@ -4,7 +4,7 @@ from typing import Any
 
 from django import template
 
-from console.plans.selectors.goals import GoalWords, goal_words, short_words
+from console.plans.selectors.goals import CHAINS, GoalWords, goal_words, short_words
 from console.plans.templatetags.plan_figures import short_words as short_words_of
 
 register = template.Library()
@@ -18,6 +18,12 @@ def goal_words_of(headline: dict[str, Any]) -> GoalWords | None:
 @register.filter
 def goal_short(goal: dict[str, Any]) -> str:
     return short_words(goal)
+
+
+@register.filter
+def chain_verb(goal: dict[str, Any]) -> str:
+    """What a chain of the plan does to its node."""
+    return CHAINS[goal["kind"]]
 
 
 @register.filter
