@@ -148,7 +148,7 @@ def _power(answer: core.Plan, rows: Rows, spent: Sequence[Cost], gain_s: float) 
 
 
 def _model_of(snapshot: Snapshot, node: int) -> str:
-    return (*snapshot.models, "")[snapshot.node_model[node]]
+    return str((*snapshot.models, "")[snapshot.node_model[node]])
 
 
 def _money(cluster: str, rows: Rows, spent: Sequence[Cost], chains: Sequence[ChainPrice]) -> dict[str, Any]:
