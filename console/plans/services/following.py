@@ -14,7 +14,7 @@ from django.utils import timezone
 from console.inventory.services import newest, revision_of
 from console.plans import lifecycle
 from console.plans.choices import Kind, StepState
-from console.plans.models import EmptiedNode, Plan, Step
+from console.plans.models import EmptiedNode, NodeLock, Plan, Step
 from console.plans.services import checking
 from console.plans.services.staying import gpu_milli_of, tenant_of
 from console.plans.services.transition import Conflict, announce
@@ -83,13 +83,23 @@ def look(plan: Plan) -> None:
     changed = 0
     with transaction.atomic():
         waiting = EmptiedNode.objects.filter(plan=plan, refilled_at__isnull=True, gone_at__isnull=True)
-        news = _news(list(waiting), now.snapshot, own)
+        locked = _locked(plan)
+        news = _news([row for row in waiting if row.node not in locked], now.snapshot, own)
         for row, fields in news:
             at = {name: max(seen_at, row.emptied_at) for name in ("refilled_at", "gone_at") if name in fields}
             changed += waiting.filter(pk=row.pk).update(**(fields | at))
-        Plan.objects.filter(pk=plan.pk).update(followed_revision=now.revision, followed_at=seen_at)
+        # What was passed over is looked at as soon as its lock goes, in the same reading if there is no newer one.
+        seen = {} if locked else {"followed_revision": now.revision}
+        Plan.objects.filter(pk=plan.pk).update(followed_at=seen_at, **seen)
         if changed:
             announce(plan, "plan.followed", refilled=changed)
+
+
+def _locked(plan: Plan) -> set[str]:
+    """Nodes that another run works on: what stands there now may be half of a move, under a name of its own."""
+    mine = EmptiedNode.objects.filter(plan=plan, refilled_at__isnull=True, gone_at__isnull=True).values("node")
+    locks = NodeLock.objects.filter(source_id=plan.source_id, cluster=plan.cluster, node__in=mine)
+    return set(locks.values_list("node", flat=True))
 
 
 def _news(rows: list[EmptiedNode], snapshot: Snapshot, own: set[str]) -> list[tuple[EmptiedNode, dict[str, Any]]]:

@@ -104,6 +104,10 @@ def test_pods_that_are_taken_back_are_told_from_others() -> None:
     one, plan = done()
     back = services.roll_back(operator(), plan.pk, "r")
     started(back)
+    one.happen(arrives("a-copy-7", "n1", 2))
+    services.sweep()
+    assert _emptied(plan)["still"] == 2  # while a run works on the node, nobody knows whose that is
+    one.happen(ends("a-copy-7"))
     ran(back)
     observe(one.source)
     services.sweep()
