@@ -37,7 +37,7 @@ class FileConnector:
         where = the_cluster(cluster, _clusters(document))
         return next((node for node in document.nodes if (node.cluster, node.name) == (where, name)), None)
 
-    def execute(self, operation: Operation, key: str) -> Outcome:
+    def execute(self, operation: Operation, key: str, *, released: bool = False) -> Outcome:
         wish = msgspec.to_builtins(operation)["type"]
         return Outcome("failed", f"a file cannot {wish} anything: it can only be looked at")
 

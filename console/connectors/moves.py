@@ -24,11 +24,20 @@ Step = tuple[Outcome, list[Change]]
 STARTING = "Pending"  # phase of a copy that is bound and not yet up
 
 
-def carry_on(row: SimulatedCluster, world: World, tide: Tide, operation: Operation, key: str, now_s: int) -> Step:
+def carry_on(
+    row: SimulatedCluster,
+    world: World,
+    tide: Tide,
+    operation: Operation,
+    key: str,
+    now_s: int,
+    *,
+    released: bool = False,
+) -> Step:
     """Takes the next step of the operation ``key``; the caller holds the cluster's row and writes the changes."""
     known = SimulatedOperation.objects.filter(cluster=row, key=key).first()
     if known is None:
-        return _begin(row, world, tide, operation, key, now_s)
+        return _begin(row, world, tide, operation, key, now_s, released)
     if known.state != OperationState.RUNNING:
         return Outcome("succeeded" if known.state == OperationState.SUCCEEDED else "failed", known.detail), []
     if now_s < known.ready_s:
@@ -40,8 +49,10 @@ def carry_on(row: SimulatedCluster, world: World, tide: Tide, operation: Operati
     return outcome, changes
 
 
-def _begin(row: SimulatedCluster, world: World, tide: Tide, operation: Operation, key: str, now_s: int) -> Step:
-    refusal = _refusal(world, operation)
+def _begin(
+    row: SimulatedCluster, world: World, tide: Tide, operation: Operation, key: str, now_s: int, released: bool
+) -> Step:
+    refusal = _refusal(world, operation, released)
     changes: list[Change] = []
     copy: Identity | None = None
     if refusal is not None:
@@ -144,8 +155,8 @@ def _at_once(world: World, operation: Operation, now_s: int) -> list[Change]:
     raise ValueError(f"{operation} takes more than one step")
 
 
-def _refusal(world: World, operation: Operation) -> str | None:
-    """Why the cluster will not begin ``operation``, None where it will."""
+def _refusal(world: World, operation: Operation, released: bool) -> str | None:
+    """Why the cluster will not begin ``operation``, None where it will.  A lock that is ``released`` is none."""
     if isinstance(operation, Cordon):
         known = (operation.cluster, operation.node) in world.nodes
         return None if known else f"there is no node {operation.node}"
@@ -160,7 +171,7 @@ def _refusal(world: World, operation: Operation) -> str | None:
         return _no_place(world, pod, operation.target) if pod.node is None else f"{operation.pod} is already bound"
     if pod.node != operation.source:
         return f"{operation.pod} is on {pod.node or 'no node'}, not on {operation.source}"
-    if pod.terminating or pod.locked:
+    if pod.terminating or (pod.locked and not released):
         return f"{operation.pod} is {'terminating' if pod.terminating else 'locked'}"
     if isinstance(operation, Migrate):
         return _no_move(world, pod, operation)

@@ -66,8 +66,11 @@ class Connector(Protocol):
         """The node as it is now, None where there is none."""
         ...
 
-    def execute(self, operation: Operation, key: str) -> Outcome:
-        """Does ``operation`` at most once per ``key``; the same key again goes on with it or repeats its outcome."""
+    def execute(self, operation: Operation, key: str, *, released: bool = False) -> Outcome:
+        """Does ``operation`` at most once per ``key``; the same key again goes on with it or repeats its outcome.
+
+        ``released``: the owner of the pod lets it be moved now, although it is locked.
+        """
         ...
 
 

@@ -65,11 +65,11 @@ class SimulatedConnector:
             world = _recall(_row(self._uid))
             return world.nodes.get((the_cluster(cluster, world.clusters()), name))
 
-    def execute(self, operation: Operation, key: str) -> Outcome:
+    def execute(self, operation: Operation, key: str, *, released: bool = False) -> Outcome:
         """The first call starts it, later calls with the key finish it or repeat its outcome."""
         with self._held() as (row, world):
             now_s = self._now_s(row)
-            outcome, changes = carry_on(row, world, _tide(row), operation, key, now_s)
+            outcome, changes = carry_on(row, world, _tide(row), operation, key, now_s, released=released)
             if changes:
                 world.apply(changes)
                 _write(row, world, now_s, key, changes)

@@ -52,7 +52,7 @@ def _compute(plan: Plan, worker: str) -> None:
     reporter = _Reporter(plan.pk, worker)
     params = params_of(plan)
     answer = consolidate(now.snapshot, params, seed=plan.seed, progress=reporter)
-    answer = worth_its_cost(now.snapshot, answer)
+    answer = plans.with_releases(plan, worth_its_cost(now.snapshot, answer), now)
     reach(Milestone.PLAN_COMPUTED)
     then = what_fits(now.snapshot, answer)
     plans.propose(plan.pk, worker, answer, now.snapshot, revision=now.revision, digest=now.digest, fits=then)

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console.consolidation import selectors, services
 from console.consolidation.choices import GOALS, SHAPES
 from console.consolidation.forms import RequestForm
+from console.inventory.selectors import releases_ahead
 
 PREFILLED = ("scope", "seed", "nodes", "name", "level", "slots")
 may_request = permission_required("plans.request_plan", raise_exception=True)
@@ -29,14 +30,14 @@ def new(request: HttpRequest) -> HttpResponse:
                 return redirect("plans:detail", plan.pk)
             except services.RequestError as wrong:
                 form.refuse(wrong.field, wrong.reason)
-        return render(request, "consolidation/new.html", _page(form, scopes), status=400)
+        return render(request, "consolidation/new.html", _page(request, form, scopes), status=400)
     goal = request.GET.get("goal", "nodes")
     asked = {name: request.GET[name] for name in PREFILLED if name in request.GET}
     scope, chosen = _place(request, scopes)
     asked = {"scope": scope, **asked}
     initial = {"request_key": uuid.uuid4().hex, "models": chosen, **asked}
     form = RequestForm(initial=initial, scopes=scopes, goal=goal if goal in GOALS else "nodes")
-    return render(request, "consolidation/new.html", _page(form, scopes))
+    return render(request, "consolidation/new.html", _page(request, form, scopes))
 
 
 def _place(request: HttpRequest, scopes: list[selectors.Scope]) -> tuple[str, list[str]]:
@@ -60,7 +61,7 @@ def _segment(key: str, scope: str | None, on: bool) -> dict[str, object]:
     return {"href": f"?{urlencode(kept)}", "label": GOALS[key].label, "on": on}
 
 
-def _page(form: RequestForm, scopes: list[selectors.Scope]) -> dict[str, object]:
+def _page(request: HttpRequest, form: RequestForm, scopes: list[selectors.Scope]) -> dict[str, object]:
     observed = any(not one.acts for one in scopes)
     goal = next(key for key, one in GOALS.items() if one is form.choice)
     return {
@@ -71,6 +72,7 @@ def _page(form: RequestForm, scopes: list[selectors.Scope]) -> dict[str, object]
         "goal": goal,
         "choice": form.choice,
         "shapes": SHAPES,
+        "releases": releases_ahead(request.user),
         "goals": [_segment(key, form["scope"].value(), key == goal) for key in GOALS],
     }
 

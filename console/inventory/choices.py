@@ -112,6 +112,30 @@ class Behaviour(TextChoices):
     LIVELY = "lively", "A simulated cluster that lives: pods come and go"
 
 
+class LockShare(TextChoices):
+    """Whose locks a row of the lock ledger sums up, so that each node counts in one row only."""
+
+    WORKLOAD = "workload", "One workload"
+    TENANT = "tenant", "Several workloads of one tenant"
+    MIXED = "mixed", "Several tenants"
+    REST = "rest", "All others"
+
+
+class ReleaseState(TextChoices):
+    """Of the question whether a locked workload may be moved within a window."""
+
+    ASKED = "asked", "Waits for an answer"
+    GRANTED = "granted", "Released"
+    REFUSED = "refused", "Refused"
+    WITHDRAWN = "withdrawn", "Withdrawn"
+    TAKEN_BACK = "taken_back", "Taken back"
+    EXPIRED = "expired", "Not answered in time"
+
+
+# How a granted release is called by the clock; never stored.
+RELEASE_AHEAD, RELEASE_ON, RELEASE_OVER = "release_ahead", "release_on", "release_over"
+
+
 class Measure(TextChoices):
     """What a cell of the map can show, in percent of the node's GPUs; health is a code."""
 

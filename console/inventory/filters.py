@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import urlencode
 
-from console.inventory.selectors import Filters, IdleFilters, filter_choices
+from console.inventory.selectors import Filters, IdleFilters, OwnerLockFilters, filter_choices
 from console.inventory.selectors.paging import PAGE, Page, size_of
 from console.inventory.selectors.viewing import NO_ASW, FilterChoices
 from console.ui.filters import Choice, Filter, one_of
@@ -13,7 +13,7 @@ from console.ui.orders import order_of
 
 
 @dataclass(frozen=True, slots=True)
-class TableView[F: (Filters, IdleFilters)]:
+class TableView[F: (Filters, IdleFilters, OwnerLockFilters)]:
     """The whole state of a table; the address holds it and nothing else does."""
 
     filters: F
@@ -32,7 +32,9 @@ class TableView[F: (Filters, IdleFilters)]:
         return {name: value for name, value in found.items() if value}
 
 
-def read_table[F: (Filters, IdleFilters)](query: Any, filters: F, orders: Collection[str], usual: str) -> TableView[F]:
+def read_table[F: (Filters, IdleFilters, OwnerLockFilters)](
+    query: Any, filters: F, orders: Collection[str], usual: str
+) -> TableView[F]:
     """``usual`` is the order where the address names none of ``orders``."""
     order, no_order = order_of(str(query.get("sort", ""))[:40], orders, usual)
     size = size_of(query.get("limit"))

@@ -192,3 +192,22 @@ def pairs(text: str) -> tuple[tuple[str, str], ...]:
     """``name=value``; a part that is missing is ""."""
     found = (word.partition("=") for word in words(text))
     return tuple((name.strip(), value.strip()) for name, _, value in found)
+
+
+class ReleaseForm(forms.Form):
+    """The window for which an owner is asked to let a locked workload be moved; instants are UTC."""
+
+    begins_at = forms.DateTimeField(label="From (UTC)")
+    ends_at = forms.DateTimeField(label="Until (UTC)")
+    why = forms.CharField(label="Why", max_length=2000, help_text="the owner decides by it")
+
+
+class AnswerForm(forms.Form):
+    """Yes or no, and why."""
+
+    yes = forms.TypedChoiceField(choices=[("yes", "Yes"), ("no", "No")], coerce=lambda word: word == "yes")
+    reason = forms.CharField(label="Reason", max_length=2000)
+
+
+class WithdrawForm(forms.Form):
+    reason = forms.CharField(label="Reason", max_length=2000)

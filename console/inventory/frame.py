@@ -23,11 +23,21 @@ def register() -> None:
     register_entry(Entry("nodes", "Nodes", "inventory:nodes", "server", order=12, permission=own))
     register_entry(Entry("pods", "Pods", "inventory:pods", "box", order=14, permission=own))
     register_entry(Entry("idle", "Idle", "inventory:idle", "zzz", order=27, permission=own))
+    register_entry(
+        Entry("owner-locks", "Locks", "inventory:owner-locks", "lock", order=28, permission=own, count=to_answer)
+    )
     register_entry(Entry("sources", "Sources", "inventory:sources", "database", order=70, permission=fleet))
     register_hits("nodes and pods", hits)
     register_hits("sources and clusters", source_hits)
     register_hits("changes", change_hits)
     register_marks("simulated", marks)
+
+
+def to_answer(request: HttpRequest) -> int | None:
+    """Questions of releases that wait for this person; no figure for people who answer for no tenant."""
+    if not request.user.has_perm("inventory.answer_release"):
+        return None
+    return selectors.releases_to_answer(request.user).count()
 
 
 def marks(request: HttpRequest) -> list[Mark]:

@@ -1,11 +1,25 @@
 """What was observed, when, and what was measured in it.  Pods and nodes live in snapshots, not in rows."""
 
+from datetime import datetime
 from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
 
-from console.inventory.choices import ACTING, SourceKind, SourceState, UploadKind, UploadState
+from console.inventory.choices import (
+    ACTING,
+    RELEASE_AHEAD,
+    RELEASE_ON,
+    RELEASE_OVER,
+    LockShare,
+    ReleaseState,
+    SourceKind,
+    SourceState,
+    UploadKind,
+    UploadState,
+)
 
 
 class Source(models.Model):
@@ -228,6 +242,111 @@ class IdleSlot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source_id} {self.began_at:%F %H} {self.namespace}/{self.workload}"
+
+
+class OwnerLock(models.Model):
+    """What the owner of a workload keeps locked, as of the newest measured reading of its source.
+
+    A row whose ``share`` is no workload sums up nodes that several workloads lock together, or workloads that found no
+    row of their own.
+    """
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="owner_locks")
+    cluster = models.CharField(max_length=253)
+    tenant = models.CharField(max_length=253, blank=True, help_text="empty where nobody says whose it is")
+    namespace = models.CharField(max_length=253, blank=True)
+    workload = models.CharField(max_length=300, blank=True, help_text="empty for pods that nothing made")
+    share = models.CharField(max_length=10, choices=LockShare)
+    pods = models.PositiveIntegerField(default=0)
+    held_milli = models.BigIntegerField(default=0, help_text="GPU thousandths that its locked pods hold")
+    kept_nodes = models.PositiveIntegerField(default=0, help_text="partly used nodes that only these locks keep")
+    kept_gpus = models.PositiveIntegerField(default=0, help_text="GPUs of these nodes")
+    stranded_gpus = models.PositiveIntegerField(default=0, help_text="of them free")
+    locked_by = models.JSONField(default=list)
+    reasons = models.JSONField(default=list)
+    since = models.DateTimeField(help_text="of the first reading in which it was locked")
+    since_known = models.BooleanField(help_text="no: it was so in the first reading already")
+    until = models.DateTimeField(null=True, help_text="the last end that its pods name")
+    open_ended = models.BooleanField(default=False, help_text="some of its pods name no end")
+    ended_at = models.DateTimeField(null=True, help_text="of the first reading without such a lock")
+    revision = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["source", "cluster", "tenant", "namespace", "workload", "share"], name="owner_lock_once"
+            )
+        ]
+        indexes: ClassVar = [models.Index(fields=["tenant"], name="owner_lock_of_tenant")]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.namespace}/{self.workload} of {self.tenant}"
+
+
+class LockSlot(models.Model):
+    """GPU-seconds that locks kept free GPUs apart within one hour of UTC, and that locked pods held."""
+
+    lock = models.ForeignKey(OwnerLock, on_delete=models.CASCADE, related_name="slots")
+    began_at = models.DateTimeField(help_text="start of the hour")
+    stranded_gpu_s = models.FloatField(default=0)
+    held_gpu_s = models.FloatField(default=0)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["lock", "began_at"], name="lock_slot_once")]
+        indexes: ClassVar = [models.Index(fields=["began_at"], name="lock_slot_of_hour")]
+
+    def __str__(self) -> str:
+        return f"{self.lock_id} {self.began_at:%F %H}"
+
+
+class LockRelease(models.Model):
+    """Somebody asks the tenant of a locked workload to let it be moved from ... until ...; and the answer."""
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="releases")
+    cluster = models.CharField(max_length=253)
+    tenant = models.CharField(max_length=253)
+    namespace = models.CharField(max_length=253)
+    workload = models.CharField(max_length=300, blank=True)
+    begins_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    why = models.TextField()
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    asked_at = models.DateTimeField(default=timezone.now)
+    state = models.CharField(max_length=10, choices=ReleaseState, default=ReleaseState.ASKED)
+    answer = models.TextField(blank=True, help_text="in the words of who answered, withdrew or took back")
+    answered_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    answered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(ends_at__gt=F("begins_at")), name="release_ends_after_it_begins"),
+            models.UniqueConstraint(
+                fields=["source", "cluster", "tenant", "namespace", "workload"],
+                condition=Q(state=ReleaseState.ASKED),
+                name="release_asked_once",
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["state", "ends_at"], name="release_open")]
+
+    def __str__(self) -> str:
+        return f"release of {self.key} until {self.ends_at:%F %R}"
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.workload}"
+
+    def state_at(self, now: datetime) -> str:
+        """For people: a yes counts only within its window."""
+        if self.state == ReleaseState.ASKED and self.ends_at <= now:
+            return ReleaseState.EXPIRED.value
+        if self.state != ReleaseState.GRANTED:
+            return self.state
+        return RELEASE_AHEAD if now < self.begins_at else RELEASE_ON if now < self.ends_at else RELEASE_OVER
+
+    @property
+    def shown_state(self) -> str:
+        return self.state_at(timezone.now())
 
 
 class Upload(models.Model):

@@ -5,13 +5,14 @@ from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from console.inventory.selectors import IdleRow, NodeRow, PodRow, UnheldRow
+from console.inventory.selectors import IdleRow, NodeRow, OwnerLockRow, PodRow, UnheldRow
 from console.inventory.selectors.changes import TenantChange
 
 NODE_HEAD = tuple(field.name for field in fields(NodeRow))
 POD_HEAD = tuple(field.name for field in fields(PodRow))
 CHANGE_HEAD = ("cause", "source", "cluster", "model", "asw", "node", "gpus")
 IDLE_HEAD = tuple(field.name for field in fields(IdleRow))
+OWNER_LOCK_HEAD = tuple(field.name for field in fields(OwnerLockRow))
 UNHELD_HEAD = tuple(field.name for field in fields(UnheldRow))
 TENANT_CHANGE_HEAD = tuple(field.name for field in fields(TenantChange))
 
@@ -74,6 +75,26 @@ IDLE_COLUMNS = {
         Column("Cluster", "cluster"),
     ),
     "tenant": (Column("Tenant", "tenant"), *IDLE_FIGURES),
+}
+
+OWNER_LOCK_FIGURES = (
+    Column("Stranded", "stranded", number=True),
+    Column("Free now", "free", number=True),
+    Column("Nodes kept", "nodes", number=True),
+    Column("Held", "held", number=True),
+    Column("Since", "since"),
+    Column("Until", "until"),
+)
+OWNER_LOCK_COLUMNS = {
+    "workload": (
+        Column("Workload", "workload"),
+        Column("Tenant", "tenant"),
+        *OWNER_LOCK_FIGURES,
+        Column("Reason", ""),
+        Column("Release", ""),
+        Column("Cluster", "cluster"),
+    ),
+    "tenant": (Column("Tenant", "tenant"), *OWNER_LOCK_FIGURES),
 }
 
 

@@ -1,7 +1,8 @@
 from django.urls import path
 
 from console.inventory import api, api_clusters, api_idle, api_since
-from console.inventory.views import clusters, fleet, idle, maps, since, sources
+from console.inventory import api_owner_locks as api_locks
+from console.inventory.views import clusters, fleet, idle, maps, owner_locks, since, sources
 
 urlpatterns = [
     path("fleet/nodes/", fleet.node_table, name="nodes"),
@@ -17,6 +18,13 @@ urlpatterns = [
     path("fleet/workload", fleet.workload, name="workload-named"),
     path("fleet/idle/", idle.idle_table, name="idle"),
     path("fleet/idle.csv", idle.idle_csv, name="idle-csv"),
+    path("fleet/owner-locks/", owner_locks.ledger, name="owner-locks"),
+    path("fleet/owner-locks.csv", owner_locks.ledger_csv, name="owner-locks-csv"),
+    path("fleet/owner-locks/<row:lock_id>/", owner_locks.lock, name="owner-lock"),
+    path("fleet/owner-locks/<row:lock_id>/ask", owner_locks.ask, name="release-ask"),
+    path("fleet/releases/<row:release_id>/answer", owner_locks.answer, name="release-answer"),
+    path("fleet/releases/<row:release_id>/take-back", owner_locks.take_back, name="release-take-back"),
+    path("fleet/releases/<row:release_id>/withdraw", owner_locks.withdraw, name="release-withdraw"),
     path("fleet/map/nodes/<str:revision>", maps.map_nodes, name="map-nodes"),
     path("fleet/map/gpus/<str:revision>", maps.map_gpus, name="map-gpus"),
     path("fleet/map/layout/<str:digest>", maps.map_layout, name="map-layout"),
@@ -65,6 +73,13 @@ api_urlpatterns = [
     path("fleet/idle/", api_idle.IdleList.as_view(), name="fleet-idle"),
     path("fleet/unhealthy/", api_idle.UnhealthyList.as_view(), name="fleet-unhealthy"),
     path("fleet/watts/", api_idle.WattsNow.as_view(), name="fleet-watts"),
+    path("fleet/owner-locks/", api_locks.OwnerLockList.as_view(), name="owner-locks"),
+    path("fleet/owner-locks/<row:lock_id>/", api_locks.OwnerLockDetail.as_view(), name="owner-lock"),
+    path("fleet/owner-locks/<row:lock_id>/ask/", api_locks.AskRelease.as_view(), name="release-ask"),
+    path("fleet/releases/", api_locks.ReleaseList.as_view(), name="releases"),
+    path("fleet/releases/<row:release_id>/answer/", api_locks.AnswerRelease.as_view(), name="release-answer"),
+    path("fleet/releases/<row:release_id>/take-back/", api_locks.TakeBackRelease.as_view(), name="release-take-back"),
+    path("fleet/releases/<row:release_id>/withdraw/", api_locks.WithdrawRelease.as_view(), name="release-withdraw"),
     path("fleet/headline/", api.Headline.as_view(), name="fleet-headline"),
     path("fleet/layout/", api.FleetLayout.as_view(), name="fleet-layout"),
     path("fleet/pools/", api.PoolList.as_view(), name="fleet-pools"),

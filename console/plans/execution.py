@@ -139,7 +139,7 @@ def _move(held: Run, plan: Plan, step: Step) -> None:
     if not stepping.claim(step, held.worker):
         return
     reach(Milestone.STEP_CLAIMED)
-    outcome = held.connector.execute(operation_of(plan, step), str(step.uid))
+    outcome = _send(held, plan, step)
     reach(Milestone.OPERATION_SENT)
     _record(step, outcome)
 
@@ -164,7 +164,17 @@ def _settle(held: Run, plan: Plan, in_flight: list[Step]) -> bool:
 
 
 def _ended(held: Run, plan: Plan, step: Step) -> bool:
-    return _record(step, held.connector.execute(operation_of(plan, step), str(step.uid)))
+    return _record(step, _send(held, plan, step))
+
+
+def _send(held: Run, plan: Plan, step: Step) -> Outcome:
+    """The same again carries on; it says with each sending whether the pod's owner releases its lock now."""
+    operation, key = operation_of(plan, step), str(step.uid)
+    if not inventory.any_released(plan.source):
+        return held.connector.execute(operation, key)
+    pod = held.connector.read_pod(step.pod, plan.cluster)
+    released = pod is not None and pod.locked and inventory.is_released(plan.source, pod)
+    return held.connector.execute(operation, key, released=released)
 
 
 def _record(step: Step, outcome: Outcome) -> bool:
@@ -248,7 +258,7 @@ def _wrong_pod(pod: PodRecord | None, step: Step) -> str | None:
         return "another pod has this name now"
     if pod.node != step.source_node:
         return f"the pod is on {pod.node or 'no node'}, not on {step.source_node}"
-    if pod.locked:
+    if pod.locked and not inventory.is_released(step.plan.source, pod):
         return "the pod is locked"
     if pod.terminating:
         return "the pod is ending"

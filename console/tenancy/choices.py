@@ -14,20 +14,28 @@ class Role(TextChoices):
 _VIEW = frozenset(
     {"inventory.view_fleet", "inventory.view_own", "policies.view_policy", "plans.view_plan", "audit.view_entries"}
 )
-_OPERATE = _VIEW | {"inventory.load_cluster", "plans.request_plan", "plans.run_plan", "plans.set_freeze"}
+_OPERATE = _VIEW | {
+    "inventory.load_cluster",
+    "inventory.ask_release",
+    "plans.request_plan",
+    "plans.run_plan",
+    "plans.set_freeze",
+}
 
 PERMISSIONS: dict[str, frozenset[str]] = {
     Role.VIEWER: _VIEW,
     Role.OPERATOR: _OPERATE,
     Role.APPROVER: _OPERATE | {"plans.approve_plan", "plans.break_glass", "plans.release_lock", "policies.set_policy"},
-    Role.TENANT_USER: frozenset({"inventory.view_own"}),
-    Role.TENANT_ADMIN: frozenset({"inventory.view_own"}),
+    Role.TENANT_USER: frozenset({"inventory.view_own", "inventory.answer_release"}),
+    Role.TENANT_ADMIN: frozenset({"inventory.view_own", "inventory.answer_release"}),
 }
 
 WORDS = {
     "inventory.view_fleet": "see the whole fleet",
     "inventory.view_own": "see workloads of its own tenants",
     "inventory.load_cluster": "load a cluster",
+    "inventory.ask_release": "ask owners to release their locks",
+    "inventory.answer_release": "answer for the locks of its tenants",
     "policies.view_policy": "see policies",
     "policies.set_policy": "decide policies and windows",
     "plans.view_plan": "see plans",

@@ -44,6 +44,13 @@ STATES: dict[str, Look] = {
     "not_ready": Look("bad", "plug-off", "not ready"),
     "ready": Look("ok", "check", "ready"),
     "locked": Look("warn", "lock", "locked"),
+    "asked": Look("warn", "user-check", "Waits for the owner"),
+    "release_ahead": Look("ok", "circle-check", "Released"),
+    "release_on": Look("ok", "lock", "Released now"),
+    "release_over": Look("", "clock", "Was released"),
+    "refused": Look("bad", "thumb-down", "Refused"),
+    "withdrawn": Look("", "circle-x", "Withdrawn"),
+    "taken_back": Look("bad", "circle-x", "Taken back"),
 }
 
 
@@ -58,6 +65,7 @@ class Reason:
 REASONS: dict[str, Reason] = {
     "locked": Reason("lock", "Locked pod"),
     "budget": Reason("shield", "Disruption budget used up"),
+    "resting": Reason("zzz", "Moved lately, rests"),
     "move_never": Reason("hand-stop", "Owner forbids moves"),
     "terminating": Reason("hourglass", "Pod is terminating"),
     "lender": Reason("moon", "Sleeping pod lends its GPUs"),

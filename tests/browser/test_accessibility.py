@@ -12,6 +12,7 @@ PAGES = (
     "/fleet/nodes/",
     "/fleet/pods/",
     "/fleet/idle/",
+    "/fleet/owner-locks/",
     "/fleet/since/",
     "/plans/",
     "/consolidation/new/",

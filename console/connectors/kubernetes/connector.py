@@ -50,7 +50,7 @@ class KubernetesConnector:
         nodes = self._followed().document().document.nodes
         return next((node for node in nodes if node.name == name), None)
 
-    def execute(self, operation: Operation, key: str) -> Outcome:
+    def execute(self, operation: Operation, key: str, *, released: bool = False) -> Outcome:
         wish = msgspec.to_builtins(operation)["type"]
         return Outcome("failed", f"this connector only observes Kubernetes: it cannot {wish} anything")
 

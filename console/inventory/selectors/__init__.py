@@ -34,8 +34,26 @@ from console.inventory.selectors.maps import (
 )
 from console.inventory.selectors.nodes import NodeRow, node_card, node_csv, node_orders, node_rows, why_words
 from console.inventory.selectors.overview import fleet_age, fleet_headline, fleet_layout
+from console.inventory.selectors.owner_locks import (
+    OwnerLockFilters,
+    OwnerLockRow,
+    owner_lock_csv,
+    owner_lock_for,
+    owner_lock_orders,
+    owner_lock_rows,
+    owner_lock_tenants,
+    owner_lock_total,
+    owner_locks_since,
+)
 from console.inventory.selectors.pods import PodRow, pod_card, pod_csv, pod_rows
 from console.inventory.selectors.pools import pool_choices, pool_within, shape_totals, waterfall, what_fits
+from console.inventory.selectors.releases import (
+    release_for,
+    releases,
+    releases_ahead,
+    releases_of,
+    releases_to_answer,
+)
 from console.inventory.selectors.series import standby_series, usage_of_day
 from console.inventory.selectors.since import Since, changed_nodes, since, since_pairs, to_compare
 from console.inventory.selectors.since_maps import change_layout, change_map, change_names, name_of_map
@@ -58,6 +76,8 @@ __all__ = [
     "IdleRow",
     "NodeRow",
     "NotThereError",
+    "OwnerLockFilters",
+    "OwnerLockRow",
     "PodRow",
     "Since",
     "SourceCard",
@@ -91,12 +111,24 @@ __all__ = [
     "node_rows",
     "observation_rows",
     "oldest_instant",
+    "owner_lock_csv",
+    "owner_lock_for",
+    "owner_lock_orders",
+    "owner_lock_rows",
+    "owner_lock_tenants",
+    "owner_lock_total",
+    "owner_locks_since",
     "pod_card",
     "pod_csv",
     "pod_rows",
     "pool_choices",
     "pool_within",
     "reach_of",
+    "release_for",
+    "releases",
+    "releases_ahead",
+    "releases_of",
+    "releases_to_answer",
     "schedulable_change",
     "shape_totals",
     "sick_devices",

@@ -22,6 +22,17 @@ from console.inventory.services.loading import (
 )
 from console.inventory.services.measuring import has_newer, snapshot_of, store_measurement
 from console.inventory.services.observing import Encoded, connector_of, fresh, newest, observe, observe_due, revision_of
+from console.inventory.services.releasing import (
+    ReleaseError,
+    answer_release,
+    any_released,
+    ask_release,
+    is_released,
+    released,
+    take_back_release,
+    unlocked,
+    withdraw_release,
+)
 from console.inventory.services.retention import sweep
 from console.inventory.services.sources import remove_source, rename_source, retry_source
 from console.inventory.services.telemetry import TelemetryAsked, drop_telemetry, set_telemetry, try_telemetry
@@ -37,11 +48,15 @@ __all__ = [
     "Encoded",
     "InputError",
     "ReadError",
+    "ReleaseError",
     "TelemetryAsked",
     "Watcher",
     "accept_upload",
     "add_cluster",
+    "answer_release",
+    "any_released",
     "ask_for_comparisons",
+    "ask_release",
     "change_cluster",
     "cluster_role",
     "connector_of",
@@ -49,12 +64,14 @@ __all__ = [
     "establish_world",
     "fresh",
     "has_newer",
+    "is_released",
     "load_snapshot_file",
     "newest",
     "observe",
     "observe_due",
     "receive_files",
     "refuse_upload",
+    "released",
     "remove_source",
     "rename_source",
     "reseal_credentials",
@@ -66,7 +83,10 @@ __all__ = [
     "store_comparison",
     "store_measurement",
     "sweep",
+    "take_back_release",
     "try_cluster",
     "try_source",
     "try_telemetry",
+    "unlocked",
+    "withdraw_release",
 ]

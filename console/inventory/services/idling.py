@@ -61,7 +61,7 @@ def add_up(before: Observation, after: Observation) -> None:
         return
     if not watched and not any(tally.observed for tally in tallies.values()):
         return
-    for hour, seconds in _hours(*span_of(before, after)):
+    for hour, seconds in hours_between(*span_of(before, after)):
         _add(source, hour, {owner: tally.times(seconds) for owner, tally in tallies.items()})
 
 
@@ -130,7 +130,7 @@ def _owner(snapshot: Snapshot, pod: int) -> Owner:
     )
 
 
-def _hours(start: datetime, end: datetime) -> Iterator[tuple[datetime, float]]:
+def hours_between(start: datetime, end: datetime) -> Iterator[tuple[datetime, float]]:
     """The hours of UTC between two instants, each with the seconds that fall into it."""
     while start < end:
         hour = start.astimezone(UTC).replace(minute=0, second=0, microsecond=0)

@@ -9,7 +9,7 @@ from django.db.models import F
 from console.inventory import archive
 from console.inventory.models import Measurement, Observation, UsageSlot
 from console.inventory.packed import pack_json
-from console.inventory.services import idling
+from console.inventory.services import idling, owner_locks
 from console.inventory.services.notices import tell_of_reading
 from scheduler.cluster.snapshot import Snapshot
 
@@ -57,6 +57,7 @@ def store_measurement(
         if before is not None:
             _sum_up(before, observation)
             idling.add_up(before.observation, observation)
+        owner_locks.follow(None if before is None else before.observation, observation)
         tell_of_reading("snapshot.measured", observation.revision, source=observation.source.name)
     return measurement
 

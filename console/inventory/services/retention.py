@@ -21,6 +21,7 @@ from console.inventory.models import (
     Upload,
     UsageSlot,
 )
+from console.inventory.services import owner_locks, releasing
 
 READINGS = 120  # per source: how far back a delta of the map can start
 SNAPSHOTS = 30  # per source: how far back a page can be read "as of"
@@ -49,6 +50,8 @@ def sweep() -> dict[str, int]:
     _drop_unheld()
     UsageSlot.objects.filter(began_at__lt=now - timedelta(days=USAGE_DAYS)).delete()
     IdleSlot.objects.filter(began_at__lt=now - timedelta(days=IDLE_DAYS)).delete()
+    owner_locks.drop_old(timedelta(days=IDLE_DAYS))
+    releasing.expire_releases()
     Upload.objects.filter(created_at__lt=now - timedelta(days=UPLOAD_DAYS)).delete()
     Comparison.objects.filter(asked_at__lt=now - timedelta(seconds=COMPARISON_S)).delete()
     return dropped

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 from django import template
@@ -9,11 +10,11 @@ from django.template import Context
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from console.inventory import since_words
+from console.inventory import since_words, spans
 from console.inventory.addresses import node_address, pod_address, workload_address
 from console.inventory.choices import HealthCode
 from console.inventory.selectors.nodes import CAUSE_WORDS
-from console.ui.figures import MILLI, number, signed, span, whole_gpus
+from console.ui.figures import DASH, MILLI, number, plural, signed, span, whole_gpus
 from console.ui.orders import order_words
 
 register = template.Library()
@@ -81,6 +82,46 @@ def gpu_hours(hours: Any) -> str | None:
     if 0 < hours < 0.05:
         return "< 0.1"
     return f"{hours:,.1f}" if hours < 100 else f"{hours:,.0f}"
+
+
+@register.filter
+def known_hours(total: Any) -> str:
+    """For how much of the window anything is known."""
+    return f"known for {total.known_h:,.1f} of {total.window_h:,.1f} h" if total else "nothing was measured yet"
+
+
+@register.filter
+def known_gpus(milli: Any) -> str | None:
+    """Unknown stays unknown."""
+    return whole_gpus(milli) if isinstance(milli, int) else None
+
+
+@register.filter
+def known(figure: Any) -> int | None:
+    """Unknown stays unknown."""
+    return figure if isinstance(figure, int) else None
+
+
+@register.filter
+def behind_locks(total: Any) -> str:
+    return f"{plural(total.kept_gpus, 'GPU')} in them" if total else ""
+
+
+@register.filter
+def under_locks(total: Any) -> str:
+    return plural(total.pods, "locked pod") if total else ""
+
+
+@register.filter
+def moment(at: datetime | None, now: datetime) -> str:
+    """06:00 today, with its date on another day."""
+    return DASH if at is None else spans.moment(at, now)
+
+
+@register.filter
+def local_input(at: Any) -> str:
+    """The value of a field for an instant; what was typed stays as it is."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M}" if isinstance(at, datetime) else str(at or "")
 
 
 @register.filter

@@ -1,12 +1,12 @@
 """Every write to plans, freezes and locks.  One transaction each, permission asked, audit recorded, event published."""
 
 from console.plans.services.approval import approve_plan, reject_plan
-from console.plans.services.checking import document_of, newest_of
+from console.plans.services.checking import document_of, newest_of, with_releases
 from console.plans.services.cutting import cut_plan, drop_stale_moves
 from console.plans.services.dropping import leave_out_changed
 from console.plans.services.freezes import FreezeError, lift_freeze, set_freeze
-from console.plans.services.locks import release_locks
 from console.plans.services.glass import break_glass, close_review
+from console.plans.services.locks import release_locks
 from console.plans.services.parting import Part, approve_part, part_of
 from console.plans.services.pricing import rates_of, worth_asked
 from console.plans.services.proposals import (
@@ -56,5 +56,6 @@ __all__ = [
     "start_plan",
     "stop_planning",
     "sweep",
+    "with_releases",
     "worth_asked",
 ]

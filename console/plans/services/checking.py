@@ -5,19 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import numpy as np
 from django.utils import timezone
 
 from console.inventory import archive
 from console.inventory.models import Observation
-from console.inventory.services import newest
+from console.inventory.services import newest, released, unlocked
 from console.plans.choices import StepState
 from console.plans.models import Plan, Step
 from console.plans.services.transition import Conflict
 from scheduler.cluster.build import restrict
 from scheduler.cluster.errors import InputError
-from scheduler.cluster.snapshot import Snapshot
+from scheduler.cluster.snapshot import Bools, Snapshot
 from scheduler.plan import plan as core
 from scheduler.plan.staleness import Change, changes
+
+NAMED = 5  # pods in a note
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +41,47 @@ def newest_of(plan: Plan) -> Newest:
 
 
 def narrowed(plan: Plan, observation: Observation, whole: Snapshot) -> Newest:
-    """A reading of the plan's source, with its cluster only."""
+    """A reading of the plan's source, with its cluster only, and without the locks that their owners release now."""
     try:
         snapshot = restrict(whole, plan.cluster)
     except InputError as error:
         raise Conflict(f"{plan.source.name} no longer shows this cluster: {error.reason}.") from error
-    return Newest(observation.revision, observation.digest, snapshot)
+    return Newest(observation.revision, observation.digest, released(plan.source, snapshot))
 
 
 def base_of(plan: Plan) -> Snapshot:
-    """The snapshot that the plan rests on; ``Conflict`` where it is no longer kept."""
+    """The snapshot that the plan rests on; ``Conflict`` where it is no longer kept.
+
+    The judge let it move these pods, so that those that are locked in it were released then.
+    """
     try:
-        return restrict(archive.load(plan.base_digest), plan.cluster)
+        base = restrict(archive.load(plan.base_digest), plan.cluster)
+        return unlocked(base, _moved(signed(plan), base))
     except archive.GoneError as gone:
         raise Conflict(
             f"The snapshot under plan {plan.pk} is no longer kept, so nothing can be compared with it.",
             next_step="Compute a new plan.",
         ) from gone
+
+
+def with_releases(plan: Plan, answer: core.Plan, now: Newest) -> core.Plan:
+    """The answer with a note of the locked pods that it moves because their owners release them: it is signed, too."""
+    raw = restrict(archive.load(now.digest), plan.cluster)
+    rows = np.flatnonzero(_moved(answer, raw)).tolist()
+    if not rows:
+        return answer
+    named = sorted(raw.pod_key(row) for row in rows)
+    words = f"locked, and released by their owners for this time: {len(named):,} of the pods that move"
+    listed = f" ({', '.join(named[:NAMED])}{', …' if len(named) > NAMED else ''})"
+    return msgspec.structs.replace(answer, notes=(*answer.notes, words + listed))
+
+
+def _moved(whole: core.Plan, base: Snapshot) -> Bools:
+    """[p] locked pods that the plan moves; most plans have none."""
+    found = np.zeros(len(base.pod_name), np.bool_)
+    moves = {move.pod for move in whole.moves}
+    found[[row for row in np.flatnonzero(base.pod_locked).tolist() if base.pod_key(row) in moves]] = True
+    return found
 
 
 def signed(plan: Plan) -> core.Plan:

@@ -1,7 +1,12 @@
+from datetime import timedelta
+
+from django.utils import timezone
+
 from console.inventory import planning, services
 from console.inventory.ledgers import comparison_key
-from console.inventory.models import Source
+from console.inventory.models import OwnerLock, Source
 from tests.builders.fleets import kubernetes_source, observed
+from tests.builders.people import operator
 from tests.builders.worlds import world
 from tests.console.role_matrix import FLEET, OPERATORS, SIGNED_IN, Arguments, Route
 
@@ -67,7 +72,44 @@ def _no_upload() -> Arguments:
     return {"upload_id": 1}
 
 
+def _lock() -> Arguments:
+    """A lock of a tenant to which the matrix's tenants do not belong."""
+    observed(world().node("n1").pod("a", "n1", locked=True, workload="w", tenant="theirs"))
+    return {"lock_id": OwnerLock.objects.get().pk}
+
+
+def _question() -> Arguments:
+    """To a tenant to which none of the matrix's people belongs, so that those who may answer find nothing."""
+    lock, now = OwnerLock.objects.get(pk=_lock()["lock_id"]), timezone.now()
+    row = services.ask_release(operator("asker"), lock, now, now + timedelta(hours=1), "night")
+    return {"release_id": row.pk}
+
+
+def _no_arguments_after_a_question() -> Arguments:
+    _question()
+    return {}
+
+
+TENANTS = frozenset({"tenant_user", "tenant_admin"})
+NO = {"yes": "no", "reason": "r"}
+SOON = {"begins_at": "2020-01-01T00:00", "ends_at": "2020-01-01T01:00", "why": "w"}  # is over: refused
 ROUTES = (
+    Route("inventory:owner-locks", SIGNED_IN, make=_fleet),
+    Route("inventory:owner-locks-csv", SIGNED_IN, make=_fleet),
+    Route("inventory:owner-lock", FLEET, make=_lock, denied=404),
+    Route("inventory:release-ask", OPERATORS, method="post", make=_lock, body=SOON, ok=400),
+    Route(
+        "inventory:release-answer", TENANTS, method="post", make=_question, body={"yes": "no", "reason": "r"}, ok=404
+    ),
+    Route("inventory:release-take-back", TENANTS, method="post", make=_question, body={"reason": "r"}, ok=404),
+    Route("inventory:release-withdraw", OPERATORS, method="post", make=_question, body={"reason": "r"}, ok=302),
+    Route("api:owner-locks", SIGNED_IN, make=_fleet),
+    Route("api:owner-lock", FLEET, make=_lock, denied=404),
+    Route("api:release-ask", OPERATORS, method="post", make=_lock, body=SOON, ok=400),
+    Route("api:releases", SIGNED_IN, make=_no_arguments_after_a_question),
+    Route("api:release-answer", TENANTS, method="post", make=_question, body=NO, ok=404),
+    Route("api:release-take-back", TENANTS, method="post", make=_question, body={"reason": "r"}, ok=404),
+    Route("api:release-withdraw", OPERATORS, method="post", make=_question, body={"reason": "r"}),
     Route("inventory:nodes", SIGNED_IN, make=_fleet),
     Route("inventory:nodes-csv", SIGNED_IN, make=_fleet),
     Route("inventory:node", FLEET, make=_node, denied=404),  # nothing of the tenant's is on it

@@ -45,7 +45,7 @@ class _Wire:
     def read_node(self, name: str, cluster: str | None = None) -> NodeRecord | None:
         raise NotImplementedError
 
-    def execute(self, operation: Operation, key: str) -> Outcome:
+    def execute(self, operation: Operation, key: str, *, released: bool = False) -> Outcome:
         raise AssertionError("nothing may be asked of a cluster that is only observed")
 
 

@@ -1,0 +1,171 @@
+"""The API of locks by owners: the ledger, and questions whether a workload may be moved for a while."""
+
+from collections.abc import Callable
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, status
+from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from console.inventory import selectors, services
+from console.inventory import serializers_owner_locks as shapes
+from console.inventory.filters import read_table
+from console.inventory.selectors.idling import WINDOWS
+from console.inventory.selectors.owner_locks import GROUPS, SORTS
+from console.inventory.selectors.paging import BadCursorError
+from console.rest.permissions import NeedsPermission
+from console.ui.orders import no_order_words
+
+OWN, ASK, ANSWER = "inventory.view_own", "inventory.ask_release", "inventory.answer_release"
+WORDS = (*SORTS, *(f"-{word}" for word in SORTS))
+
+
+def _text(name: str, words: str = "", choices: tuple[str, ...] | None = None) -> OpenApiParameter:
+    return OpenApiParameter(name, OpenApiTypes.STR, description=words, enum=choices)
+
+
+FILTERS = [
+    _text("window", "so many full hours, and the one that runs", tuple(WINDOWS)),
+    _text("by", "one row for each", GROUPS),
+    _text("source"),
+    _text("cluster"),
+    _text("tenant"),
+    _text("text", "part of a name"),
+    _text("sort", "a leading - turns it round", WORDS),
+    _text("cursor", "as given in next and previous"),
+    OpenApiParameter("limit", OpenApiTypes.INT, description="rows of a page, 1 to 200"),
+]
+
+
+class _View(APIView):
+    permission = OWN
+    permission_classes = (NeedsPermission,)
+
+
+class OwnerLockList(_View):
+    """What locks hold and strand, by owner.  A tenant gets its own."""
+
+    @extend_schema(operation_id="owner_locks", parameters=FILTERS, responses=shapes.OwnerLockPageSerializer)
+    def get(self, request: Request) -> Response:
+        filters = selectors.OwnerLockFilters.of(request.query_params)
+        orders = selectors.owner_lock_orders(filters.by)
+        view = read_table(request.query_params, filters, orders, "-stranded")
+        if view.no_order:
+            raise ValidationError({"sort": [no_order_words(view.no_order, orders)]})
+        try:
+            page = selectors.owner_lock_rows(request.user, filters, sort=view.sort, cursor=view.cursor, size=view.size)
+        except BadCursorError as error:
+            raise ValidationError({"cursor": [str(error)]}) from error
+        found: dict[str, Any] = {
+            "since": selectors.owner_locks_since(filters),
+            "sums": selectors.owner_lock_total(request.user, filters),
+            "total": page.total,
+            "start": page.start,
+            "next": _link(request, page.next),
+            "previous": _link(request, page.previous),
+            "results": page.rows,
+        }
+        return Response(shapes.OwnerLockPageSerializer(found).data)
+
+
+class OwnerLockDetail(_View):
+    """One row of the ledger, over the last 24 hours."""
+
+    @extend_schema(operation_id="owner_lock", responses=shapes.OwnerLockSerializer)
+    def get(self, request: Request, lock_id: int) -> Response:
+        return Response(shapes.OwnerLockSerializer(_lock(request, lock_id)[1]).data)
+
+
+class AskRelease(_View):
+    permission = ASK
+
+    @extend_schema(operation_id="release_ask", request=shapes.AskSerializer, responses={201: shapes.ReleaseSerializer})
+    def post(self, request: Request, lock_id: int) -> Response:
+        """Asks the owner to let the workload be moved within a window."""
+        lock = _lock(request, lock_id)[0]
+        said = _said(shapes.AskSerializer, request)
+        row = _answered(lambda: services.ask_release(request.user, lock, **said))
+        return Response(shapes.ReleaseSerializer(row).data, status=status.HTTP_201_CREATED)
+
+
+class ReleaseList(generics.ListAPIView[Any]):
+    """Questions and answers, newest first.  A tenant gets those about its own workloads."""
+
+    permission = OWN
+    permission_classes = (NeedsPermission,)
+    serializer_class = shapes.ReleaseSerializer
+    filter_backends = ()
+
+    def get_queryset(self) -> Any:
+        return selectors.releases(self.request.user)
+
+
+class AnswerRelease(_View):
+    permission = ANSWER
+
+    @extend_schema(operation_id="release_answer", request=shapes.AnswerSerializer, responses=shapes.ReleaseSerializer)
+    def post(self, request: Request, release_id: int) -> Response:
+        """Yes or no, by a member of the tenant; the first answer counts."""
+        said = _said(shapes.AnswerSerializer, request)
+        row = _answered(lambda: services.answer_release(request.user, release_id, **said))
+        return Response(shapes.ReleaseSerializer(row).data)
+
+
+class TakeBackRelease(_View):
+    permission = ANSWER
+
+    @extend_schema(
+        operation_id="release_take_back", request=shapes.WithdrawSerializer, responses=shapes.ReleaseSerializer
+    )
+    def post(self, request: Request, release_id: int) -> Response:
+        """The tenant takes its yes back."""
+        said = _said(shapes.WithdrawSerializer, request)
+        row = _answered(lambda: services.take_back_release(request.user, release_id, **said))
+        return Response(shapes.ReleaseSerializer(row).data)
+
+
+class WithdrawRelease(_View):
+    permission = ASK
+
+    @extend_schema(
+        operation_id="release_withdraw", request=shapes.WithdrawSerializer, responses=shapes.ReleaseSerializer
+    )
+    def post(self, request: Request, release_id: int) -> Response:
+        """Withdraws a question that nobody has answered."""
+        said = _said(shapes.WithdrawSerializer, request)
+        row = _answered(lambda: services.withdraw_release(request.user, release_id, **said))
+        return Response(shapes.ReleaseSerializer(row).data)
+
+
+def _said(shape: type[Any], request: Request) -> dict[str, Any]:
+    form = shape(data=request.data)
+    form.is_valid(raise_exception=True)
+    return dict(form.validated_data)
+
+
+def _answered(act: Callable[[], Any]) -> Any:
+    try:
+        return act()
+    except services.ReleaseError as wrong:
+        raise ValidationError({wrong.field: [wrong.reason]}) from wrong
+    except selectors.NotThereError as error:
+        raise NotFound("There is no such release.") from error
+
+
+def _lock(request: Request, lock_id: int) -> tuple[Any, Any]:
+    try:
+        return selectors.owner_lock_for(request.user, lock_id)
+    except selectors.NotThereError as error:
+        raise NotFound("There is no such lock.") from error
+
+
+def _link(request: Request, cursor: str | None) -> str | None:
+    if cursor is None:
+        return None
+    query = request.query_params.copy()
+    query["cursor"] = cursor
+    return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
