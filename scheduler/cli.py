@@ -93,7 +93,7 @@ def consolidate(
     seconds: Annotated[float | None, typer.Option(help="Stop after this long with the plan so far.")] = None,
     drain: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Move all pods off it; repeatable.")] = None,
     empty_domain: Annotated[str | None, typer.Option(metavar="NAME", help="Clear an ASW or other domain.")] = None,
-    level: Annotated[str, typer.Option(help="Level of the domain, where several have its name.")] = "",
+    level: Annotated[str, typer.Option(help="Level of the domain; of what a spare shares, or cluster.")] = "",
     make_room: Annotated[str | None, typer.Option(metavar="SHAPE", help="Make room for it, such as 8G128C.")] = None,
     slots: Annotated[int, typer.Option(help="How often the shape is to fit.")] = 1,
     model: Annotated[list[str] | None, typer.Option(help="GPU model in scope; repeatable; default: all.")] = None,

@@ -81,8 +81,11 @@ GOALS = {
     "spare": GoalChoice(
         "Replace a node",
         "the gangs on a failing node go to another one under the same switch, where room is made if none is free",
-        ("nodes",),
-        labels=(("nodes", "Failing node", "one name"),),
+        ("nodes", "level"),
+        labels=(
+            ("nodes", "Failing node", "one name"),
+            ("level", "Spare within", "empty: the same switch; else a level such as agg, or cluster for anywhere"),
+        ),
     ),
 }
 SHAPES = ("1G8C", "1G12C", "4G32C", "4G48C", "4G64C", "8G64C", "8G96C", "8G128C")  # to choose from; any other is taken

@@ -23,7 +23,11 @@ class GoalSerializer(serializers.Serializer[Any]):
         help_text="domain: its name; shape: such as 8G128C; gang: namespace/name of a gang or pod",
     )
     slots = serializers.IntegerField(required=False, min_value=1, max_value=10_000, help_text="shape: how often")
-    level = serializers.CharField(required=False, max_length=253, help_text="domain: its level, where it is not clear")
+    level = serializers.CharField(
+        required=False,
+        max_length=253,
+        help_text="domain: its level, where it is not clear; spare: what it has to share, 'cluster' for anywhere",
+    )
     whole = serializers.BooleanField(
         required=False, allow_null=True, default=None, help_text="all or nothing; null: as is usual for the kind"
     )

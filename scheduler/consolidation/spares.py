@@ -23,9 +23,9 @@ from scheduler.consolidation.moves import install, take_back
 from scheduler.consolidation.params import Params, Progress, Report
 from scheduler.consolidation.rounds import NO_LIMIT, Search, switches
 from scheduler.consolidation.seating import DIRECT, seat_all
-from scheduler.plan.goal import Goal, Seat
+from scheduler.plan.goal import CLUSTER, Goal, Seat
 from scheduler.plan.plan import Blocker, Kept, Plan
-from scheduler.plan.waiting import gang_pods, switch_of
+from scheduler.plan.waiting import gang_pods, shared_domain
 
 Clock = Callable[[], float] | None
 ROOMS = 64  # nodes on which room is made, at most
@@ -71,7 +71,7 @@ def replace_node(snapshot: Snapshot, params: Params, seed: int, progress: Report
     (name,) = params.goal.nodes
     failing = snapshot.node_name.index(name)
     members = gang_pods(snapshot, name).astype(np.int64)
-    level, switch = switch_of(snapshot, failing)
+    level, switch = shared_domain(snapshot, failing, params.goal.level)
     gangs = np.isin(snapshot.pod_gang, snapshot.pod_gang[members]) & snapshot.pod_live
     stay = np.setdiff1d(np.flatnonzero(gangs), members)
     held = _held(snapshot, name, members)
@@ -107,7 +107,9 @@ def _held(snapshot: Snapshot, name: str, members: Longs) -> tuple[Kept, ...]:
 
 def _refused(held: tuple[Kept, ...], level: str) -> str:
     if not level:
-        return "nobody knows under which switch this node stands"
+        return (
+            "nobody knows under which switch this node stands; ask for a spare anywhere in the cluster if that will do"
+        )
     if held:
         first = held[0].blockers[0]
         return f"{first.pod} does not move: {WORDS[first.constraint]}"
@@ -117,13 +119,16 @@ def _refused(held: tuple[Kept, ...], level: str) -> str:
 def _nowhere(by: Search, level: str, switch: str) -> str:
     if by.notes:
         return ""
-    return f"no other node under {level} {switch} has room for all of them, or can be given it"
+    where = "of the cluster" if level == CLUSTER else f"under {level} {switch}"
+    return f"no other node {where} has room for all of them, or can be given it"
 
 
 def _spares(snapshot: Snapshot, failing: int, level: str, switch: str) -> Longs:
-    """Usable nodes under the same switch."""
+    """Usable nodes of the same domain."""
     nodes = np.flatnonzero(snapshot.node_usable)
-    return np.array([n for n in nodes.tolist() if n != failing and switch_of(snapshot, n) == (level, switch)], np.int64)
+    return np.array(
+        [n for n in nodes.tolist() if n != failing and shared_domain(snapshot, n, level) == (level, switch)], np.int64
+    )
 
 
 def _best(by: Search, members: Longs, spares: Longs, failing: int, stay: Longs) -> Longs:

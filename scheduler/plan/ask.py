@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.cluster.snapshot import Snapshot
-from scheduler.plan.goal import DOMAIN, DRAIN, GANG, KINDS, NODES, SHAPE, SPARE
+from scheduler.plan.goal import CLUSTER, DOMAIN, DRAIN, GANG, KINDS, NODES, SHAPE, SPARE
 from scheduler.plan.promise import nodes_of
 from scheduler.plan.slots import SHAPE_WORDS
 from scheduler.plan.waiting import gang_pods, waiting_of
@@ -27,7 +27,7 @@ GIVEN = {  # what each goal is asked with
     DOMAIN: ("name", "level"),
     SHAPE: ("name", "slots"),
     GANG: ("name",),
-    SPARE: ("nodes",),
+    SPARE: ("nodes", "level"),
 }
 ALL_OR_NOTHING = (DOMAIN, GANG, SPARE)  # unless said otherwise; of a gang and a spare a part is no use
 
@@ -39,7 +39,7 @@ class Ask:
     kind: str = NODES  # of ``plan.goal.KINDS``
     nodes: tuple[str, ...] = ()  # DRAIN: the nodes to clear; SPARE: the failing one
     name: str = ""  # DOMAIN: of the domain; SHAPE: such as 8G128C; GANG: namespace/name of a gang or pod
-    level: str = ""  # DOMAIN: of the domain; "" where only one has that name
+    level: str = ""  # DOMAIN: of the domain, "" where only one has that name; SPARE: what it shares, "" = the switch
     slots: int = 0  # SHAPE: how many
     whole: bool | None = None  # all or nothing; None: as is usual for this kind
 
@@ -91,6 +91,8 @@ def check(snapshot: Snapshot, ask: Ask) -> None:
         raise ParamError("name", ask.name, "no such gang or pod")
     if ask.kind == SPARE and not len(gang_pods(snapshot, ask.nodes[0])):
         raise ParamError("nodes", ask.nodes[0], "carries no member of a gang")
+    if ask.kind == SPARE and ask.level not in ("", CLUSTER, *snapshot.levels):
+        raise ParamError("level", ask.level, f"must be {', '.join([*snapshot.levels, CLUSTER])}")
 
 
 def domain_of(snapshot: Snapshot, ask: Ask) -> tuple[str, tuple[str, ...]]:
@@ -124,7 +126,7 @@ def one_goal(drain: list[str] | None, domain: str | None, level: str, shape: str
         *([{"kind": DOMAIN, "name": domain, "level": level}] if domain else []),
         *([{"kind": SHAPE, "name": shape, "slots": slots}] if shape else []),
         *([{"kind": GANG, "name": seat}] if seat else []),
-        *([{"kind": SPARE, "nodes": (spare,)}] if spare else []),
+        *([{"kind": SPARE, "nodes": (spare,), "level": level}] if spare else []),
     ]
     if len(asked) > 1:
         raise ParamError("goal", [one["kind"] for one in asked], "give one of them")

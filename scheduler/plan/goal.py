@@ -9,6 +9,7 @@ SHAPE = "shape"  # room for a number of slots of GPUs and CPU together
 GANG = "gang"  # room for a pending gang or pod
 SPARE = "spare"  # a gang's members go from a failing node to another one under the same switch
 KINDS = (NODES, DRAIN, DOMAIN, SHAPE, GANG, SPARE)
+CLUSTER = "cluster"  # a level for spares: any node of the cluster
 CLEARING = (DRAIN, DOMAIN)  # goals that are reached node by node
 SEATING = (SHAPE, GANG)  # goals that are reached seat by seat, for pods that stand nowhere yet
 
@@ -39,7 +40,7 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str
     name: str = ""  # of the domain, shape, gang or pod
-    level: str = ""  # of the domain; for a spare: of the switch that the two nodes share
+    level: str = ""  # of the domain; for a spare: of the domain that the two nodes share, CLUSTER: none is asked for
     nodes: tuple[str, ...] = ()  # that are to be cleared
     models: tuple[str, ...] = ()  # GPU models on which slots count; none: all
     whole: bool = False  # all or nothing

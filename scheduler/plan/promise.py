@@ -7,12 +7,12 @@ import msgspec
 import numpy as np
 
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Snapshot
-from scheduler.plan.goal import CLEARING, DOMAIN, GANG, SPARE, Goal, Seat
+from scheduler.plan.goal import CLEARING, CLUSTER, DOMAIN, GANG, SPARE, Goal, Seat
 from scheduler.plan.outcome import moved
 from scheduler.plan.plan import Plan
 from scheduler.plan.resolve import Rows, resolve
 from scheduler.plan.seats import candidates, extended, holding, seat_faults, seated_already
-from scheduler.plan.waiting import gang_pods, switch_of, waiting_of
+from scheduler.plan.waiting import gang_pods, shared_domain, waiting_of
 
 Value = str | int | None
 
@@ -159,7 +159,8 @@ def _spare(plan: Plan, goal: Goal, rows: Rows, ended: Snapshot) -> Iterator[Brok
     (spare,) = chosen
     for name in (failing, spare):
         n = rows.node.get(name, UNKNOWN)
-        if n == UNKNOWN or switch_of(ended, n) != (goal.level, goal.name) or not goal.name:
+        placed = (goal.level, goal.name) if goal.name or goal.level == CLUSTER else None
+        if n == UNKNOWN or shared_domain(ended, n, goal.level) != placed:
             yield Broken(name, f"{name} is not under {goal.level} {goal.name}")
     members = {seat.who for seat in goal.seats}
     for i, move in enumerate(plan.moves):

@@ -7,6 +7,8 @@ import numpy as np
 from scheduler.cluster.mobility import required_levels
 from scheduler.cluster.records import FINISHED_PHASES
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Ints, Snapshot
+from scheduler.cluster.topology import ASW
+from scheduler.plan.goal import CLUSTER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,10 +74,15 @@ def gang_pods(snapshot: Snapshot, node: str) -> Ints:
     return _rows(members & here[np.where(snapshot.pod_live, snapshot.pod_node, 0)])
 
 
-def switch_of(snapshot: Snapshot, node: int) -> tuple[str, str]:
-    """Level and name of the access switch above a node, else of its lowest known domain; "" where nobody knows."""
-    asw = snapshot.levels.index("asw") if "asw" in snapshot.levels else UNKNOWN
-    domain = int(snapshot.node_at_level[asw, node]) if asw != UNKNOWN else int(snapshot.node_domain[node])
+def shared_domain(snapshot: Snapshot, node: int, level: str = "") -> tuple[str, str]:
+    """Level and name of the domain in which a spare of the node is looked for; "" where nobody knows one.
+
+    ``level`` "": the access switch, or where the cluster knows no such level the lowest domain.  CLUSTER: none.
+    """
+    if level == CLUSTER:
+        return CLUSTER, ""
+    at = snapshot.levels.index(level or ASW) if (level or ASW) in snapshot.levels else UNKNOWN
+    domain = int(snapshot.node_at_level[at, node]) if at != UNKNOWN else int(snapshot.node_domain[node])
     if domain == UNKNOWN:
         return "", ""
     return snapshot.levels[snapshot.domain_level[domain]], snapshot.domain_name[domain]

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from console.plans import lifecycle
-from console.plans.choices import OBSERVED, State, StepState
+from console.plans.choices import NOT_POSSIBLE, OBSERVED, State, StepState
 from console.plans.models import Plan
 from console.plans.selectors.checks import (
     REST_NEXT_STEP,
@@ -121,6 +121,8 @@ def _stage(place: int, label: str, fact: str, now: int, state: State, plan: Plan
     if state in _BAD:
         return Stage(f"{label}: {state.label.lower()}" if label else "", _clock(plan.ended_at), "bad")
     word = f"{label}: paused" if state == State.PAUSED else _WORDS.get(state, label)
+    if plan.shown_state == NOT_POSSIBLE:
+        word = look_of(NOT_POSSIBLE).label
     return Stage(word, fact, "now")
 
 
@@ -240,6 +242,8 @@ def _ended(user: Any, plan: Plan) -> Box:
     title = {State.SUCCEEDED: "Done", State.NOTHING_TO_DO: "Nothing to do"}.get(
         state, f"Run {state.label.lower()}" if plan.started_at else f"Not possible: {state.label.lower()}"
     )
+    if plan.shown_state == NOT_POSSIBLE:
+        title = look_of(NOT_POSSIBLE).label
     actions = set()
     if user.has_perm("plans.request_plan"):
         # A rollback is asked for anew on the page of the plan that it takes back.
@@ -250,9 +254,11 @@ def _ended(user: Any, plan: Plan) -> Box:
     checks = approval_checks(user, plan) if state == State.STALE else []
     why = (
         [f"The plan {'is stale' if state == State.STALE else f'was {state.label.lower()}'}: {plan.reason}"]
-        if plan.reason and state != State.SUCCEEDED
+        if plan.reason and state not in (State.SUCCEEDED, State.NOTHING_TO_DO)
         else []
     )
+    if state == State.NOTHING_TO_DO and plan.reason:
+        why = [plan.reason]
     next_steps = [STALE_NEXT_STEP] if "drop" in actions else []
     if "roll-back" in actions:
         next_steps.append("Taking it back is a plan of its own: you see what goes back and what cannot, another person "

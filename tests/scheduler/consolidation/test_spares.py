@@ -88,7 +88,20 @@ def test_a_member_that_is_stopped_first_goes_where_its_gang_can_spare_it() -> No
 
 def test_nobody_knows_the_switch() -> None:
     made = world().node("bad").node("idle").gang("g", 1).pod("w0", "bad", 8, gang="g")
-    assert goal(spared(made)).refused == "nobody knows under which switch this node stands"
+    assert goal(spared(made)).refused.startswith("nobody knows under which switch this node stands")
+    plan = plan_of(made, goal=Ask(kind="spare", nodes=("bad",), level="cluster"))
+    assert (moves_of(plan), goal(plan).level, goal(plan).name) == ([("jobs/w0", "bad", "idle")], "cluster", "")
+
+
+def test_a_wider_domain_may_be_enough_but_not_for_a_gang_that_requires_its_switch() -> None:
+    made = world().domain("row", "agg").domain("s", "asw", "row").domain("t", "asw", "row")
+    made.within("s").node("bad").within("t").node("far").gang("g", 1).pod("w0", "bad", 8, gang="g")
+    plan = plan_of(made, goal=Ask(kind="spare", nodes=("bad",), level="agg"))
+    assert (moves_of(plan), goal(plan).name) == ([("jobs/w0", "bad", "far")], "row")
+    held = world().domain("row", "agg").domain("s", "asw", "row").domain("t", "asw", "row")
+    held.within("s").node("bad").within("t").node("far").gang("g", 1, topology={"required": "asw"})
+    held.pod("w0", "bad", 8, gang="g")
+    assert plan_of(held, goal=Ask(kind="spare", nodes=("bad",), level="agg")).moves == ()
 
 
 def test_a_node_without_a_gang_is_named() -> None:
