@@ -12,8 +12,9 @@ export UV_LINK_MODE ?= copy
 STATIC_SOURCES := $(shell find static -type f 2>/dev/null)
 # A real browser on a busy machine: such a test may be tried again, and pytest says which were (rerun).
 AGAIN = --reruns 2
-# One process per core; whoever has spare time takes over from the other.
-IN_PARALLEL ?= -n auto --dist worksteal
+# One process per core and one more, since many tests wait; whoever has spare time takes over from the others.
+WORKERS := $(shell expr $$(nproc 2>/dev/null || echo 1) + 1)
+IN_PARALLEL ?= -n $(WORKERS) --dist worksteal
 # All that asks a database or a broker; the demo brings its own, and settings ask none.
 NO_DATABASE := $(wildcard tests/console/demo tests/console/test_settings.py)
 ON_A_DATABASE := $(wildcard tests/console tests/contract tests/live tests/faults) $(NO_DATABASE:%=--ignore=%)

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from tests.browser.chromium import launch
 from tests.browser.stack import Stack, running
-from tests.browser.steps import FINAL_MS, WAIT_MS, add_cluster, ask, proposed, this_moment
+from tests.browser.steps import FINAL_MS, WAIT_MS, act, add_cluster, ask, proposed, state_is, this_moment
 from tests.kubernetes import worlds
 from tests.kubernetes.player.cluster import Cluster
 from tests.kubernetes.player.on_port import PlayerOnPort, kubeconfig
@@ -54,6 +54,7 @@ def main(folder: Path) -> None:
     ):
         browser = launch(playwright)
         shots = _prepare(stack, browser)
+        shots += _runs(stack, browser)
         shots += _with_cluster(stack, browser, player.url("east-1"), prometheus.url)
         people = {who: _signed_in(browser, stack, who) for who in {shot.who for shot in shots}}
         for width in WIDTHS:
@@ -95,6 +96,41 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
         Shot("audit", "operator", "/audit/"),
         Shot("login", "", "/login/"),
     ]
+
+
+def _runs(stack: Stack, browser: Browser) -> list[Shot]:
+    """One run to its end, the plan that takes it back, and one that is aborted; and what stands beside plans."""
+    stack.manage("load_world", "--name", "hall-3", "--world", "uniform8", "--nodes", "240", "--seed", "6", "--quiet")
+    operator = _signed_in(browser, stack, "operator").new_page()
+    approver = _signed_in(browser, stack, "approver").new_page()
+    done = _started(operator, approver, "hall-3")
+    state_is(operator, "Done", timeout=FINAL_MS)
+    operator.reload()
+    act(operator, "Roll back", "the maintenance was put off")
+    operator.wait_for_url(lambda url: url != done)
+    back = operator.url
+    aborted = _started(operator, approver, "hall-2")
+    state_is(operator, "Running", timeout=WAIT_MS)
+    act(operator, "Abort for good", "a switch is to be replaced first")
+    state_is(operator, "Aborted", timeout=FINAL_MS)
+    for page in (operator, approver):
+        page.context.close()
+    return [
+        Shot("plan-done", "operator", done, "[data-planmap][data-ready=true]"),
+        Shot("plan-rollback", "approver", back, "[data-planmap][data-ready=true]"),
+        Shot("plan-aborted", "operator", aborted, "[data-planmap][data-ready=true]"),
+        Shot("plans-beside", "operator", f"{aborted}beside/"),
+        Shot("policies", "operator", "/policies/"),
+    ]
+
+
+def _started(operator: Page, approver: Page, source: str) -> str:
+    """A plan that runs, with its operator's page open; returns its address."""
+    address = ask(operator, source)
+    proposed(operator)
+    approver.goto(address)
+    act(approver, "Approve", "checked with the owners")
+    return address
 
 
 def _cluster() -> Cluster:
