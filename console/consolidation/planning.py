@@ -11,6 +11,7 @@ from console.plans import services as plans
 from console.plans.keeping import kept_alive
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan
+from console.plans.selectors import resting
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.consolidation.planner import ParamError, Params, Progress, consolidate
@@ -60,7 +61,8 @@ def _compute(plan: Plan, worker: str) -> None:
 
 def params_of(plan: Plan) -> Params:
     given = dict(plan.params)
-    return Params(models=tuple(plan.models_in_scope), goal=ask_of(given.pop("goal", None)), **given)
+    goal = ask_of(given.pop("goal", None))
+    return Params(models=tuple(plan.models_in_scope), goal=goal, resting=tuple(sorted(resting(plan))), **given)
 
 
 def worth_its_cost(snapshot: Snapshot, answer: Answer) -> Answer:

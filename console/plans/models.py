@@ -144,6 +144,7 @@ class Step(models.Model):
     gpus = models.PositiveIntegerField()
     gpu_milli = models.PositiveIntegerField()  # of each
     tenant = models.CharField(max_length=253, blank=True, default="")  # "" = unassigned
+    owner = models.CharField(max_length=800, blank=True, default="")  # namespace/workload (scheduler.plan.pace)
     work_class = models.CharField(max_length=20, blank=True, default="")
     tier = models.CharField(max_length=2)
     lost_gpu_seconds = models.BigIntegerField(null=True)  # work since the last checkpoint, of restarts; None = unknown
@@ -166,6 +167,7 @@ class Step(models.Model):
             models.Index(fields=["plan", "chain", "index"]),
             models.Index(fields=["plan", "run_wave", "state"]),
             models.Index(fields=["plan", "tenant"]),
+            models.Index(fields=["ended_at"]),  # what rests after a move
         ]
 
     def __str__(self) -> str:

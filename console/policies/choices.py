@@ -135,6 +135,8 @@ SETTINGS: dict[str, Named] = {
         Named("switch_gib_per_wave", "Into one switch (ASW)", "GiB", None, 1, _MANY, Merge.LEAST,
               "Moves of one wave bring at most so much state and so many images under one access switch.",
               optional=True),
+        Named("cooldown_hours", "Rest after a move", "hours", 1, 0, 720, Merge.MOST,
+              "A workload that a plan moved is left alone for so long, so that plans do not move it to and fro."),
         Named("two_approvers_above_moves", "Two approvers above", "moves", 500, 0, _MANY, Merge.LEAST,
               "A plan with more moves needs two approvals, by two people who did not ask for it.",
               optional=True, group="Approval"),

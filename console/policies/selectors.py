@@ -87,6 +87,18 @@ def nearest_of(cluster: str, names: Collection[str]) -> Callable[[str, str], dic
     return there
 
 
+def pools_said(cluster: str) -> list[str]:
+    """The GPU models of a cluster for which anything is decided."""
+    rows = decided().filter(scope=Scope.POOL, cluster=cluster).order_by()
+    return sorted(rows.values_list("gpu_model", flat=True).distinct())
+
+
+def most_said(name: str) -> int:
+    """The highest value that is decided anywhere, or built in."""
+    values = decided().filter(name=name, value__isnull=False).order_by().values_list("value", flat=True)
+    return max([SETTINGS[name].default or 0, *values])
+
+
 def decided() -> QuerySet[Setting]:
     """What is decided now, at every place."""
     return Setting.objects.filter(newest=True, cleared=False)

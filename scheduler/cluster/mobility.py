@@ -30,7 +30,8 @@ def immovable(snapshot: Snapshot) -> Bytes:
         "topology": _scattered(snapshot),
     }
     for position in range(len(IMMOVABLE) - 1, 0, -1):
-        code[rules[IMMOVABLE[position]]] = position
+        if IMMOVABLE[position] in rules:
+            code[rules[IMMOVABLE[position]]] = position
     return frozen(code)
 
 

@@ -20,8 +20,9 @@ BLOCKING = (
 )
 TARGET_REASONS = ELIGIBILITY + BLOCKING
 
-# Why a pod moves in no plan; the first that holds is the reason, and code 0 means that it may move.
-IMMOVABLE = ("", "agent", "terminating", "locked", "move_never", "budget", "lender", "gang", "topology")
+# Why a pod moves in no plan; the first that holds is the reason, and code 0 means that it may move.  The last is no
+# fact of the cluster: whoever asks for a plan says that the pod was moved lately.
+IMMOVABLE = ("", "agent", "terminating", "locked", "move_never", "budget", "lender", "gang", "topology", "resting")
 
 # Why a node that could hold a pod is still no target of a plan: the plan empties it, or using it would gain nothing.
 PLAN_REASONS = ("emptied", "empty")

@@ -1,6 +1,6 @@
 """A snapshot of one cluster as the search's tables."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ from scheduler.cluster.feasibility import Eligibility, eligibility
 from scheduler.cluster.mobility import bound_domains, immovable
 from scheduler.cluster.occupancy import borrowers
 from scheduler.cluster.ports import Given, in_conflict
+from scheduler.cluster.reasons import IMMOVABLE
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Ints, Longs, Snapshot
 from scheduler.consolidation import columns as c
@@ -16,8 +17,10 @@ from scheduler.consolidation.columns import NONE, Arena
 from scheduler.consolidation.company import Company, company_of
 from scheduler.consolidation.kernel import edition, entry
 from scheduler.consolidation.room import MASKED, settle
+from scheduler.plan.pace import owner_of
 
 UNLIMITED = 2**62
+RESTING = IMMOVABLE.index("resting")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,10 +33,10 @@ class Compiled:
     empty_before: Bools  # [n] counted as empty before the plan
 
 
-def compile_arena(snapshot: Snapshot, scope: Bools) -> Compiled:
-    """``scope`` [n]: nodes that the plan may empty."""
+def compile_arena(snapshot: Snapshot, scope: Bools, resting: Collection[str] = ()) -> Compiled:
+    """``scope`` [n]: nodes that the plan may empty; ``resting``: workloads (``pace.owner_of``) whose pods stay."""
     company = company_of(snapshot)
-    pod = _pod_table(snapshot, company, _fixed(snapshot))
+    pod = _pod_table(snapshot, company, _fixed(snapshot, resting))
     node = _node_table(snapshot, pod)
     slices = _slice_table(snapshot, company, node, pod)
     rules = eligibility(snapshot)
@@ -80,12 +83,21 @@ def doubled_ports(snapshot: Snapshot) -> Bools:
     return doubled
 
 
-def _fixed(snapshot: Snapshot) -> Longs:
+def _fixed(snapshot: Snapshot, resting: Collection[str]) -> Longs:
     """[p] 0 for pods that may move, else the position of the reason, or LENT."""
     fixed = immovable(snapshot).astype(np.int64)
+    if resting:
+        fixed[(fixed == 0) & _of_workloads(snapshot, set(resting))] = RESTING
     lent = _tied_borrowers(snapshot)
     fixed[lent] = np.where(fixed[lent] == 0, c.LENT, fixed[lent])
     return fixed
+
+
+def _of_workloads(snapshot: Snapshot, names: set[str]) -> Bools:
+    """[p] pods of the named workloads."""
+    specs = snapshot.pod_spec.tolist()
+    owners = (owner_of(snapshot.pod_key(p), snapshot.pod_specs[spec]) for p, spec in enumerate(specs))
+    return np.fromiter((owner in names for owner in owners), np.bool_, len(specs))
 
 
 def _tied_borrowers(snapshot: Snapshot) -> Ints:

@@ -38,7 +38,7 @@ def reach(snapshot: Snapshot, params: Params, seed: int, progress: Report | None
 
 def _fill(snapshot: Snapshot, params: Params, seed: int, progress: Report | None, clock: Clock) -> Plan:
     wish = slots_of(snapshot, params) if params.goal.kind == SHAPE else gang_of(snapshot, params.goal)
-    compiled = compile_arena(wish.snapshot, np.zeros(len(snapshot.node_name), np.bool_))
+    compiled = compile_arena(wish.snapshot, np.zeros(len(snapshot.node_name), np.bool_), params.resting)
     upper = 0 if wish.goal.refused else most_seats(wish, compiled)
     by = Search(compiled, params, seed, switches(snapshot), upper, report=progress, clock=clock)
     by.started = clock() if clock else 0.0
@@ -56,7 +56,7 @@ def _clear(snapshot: Snapshot, params: Params, seed: int, progress: Report | Non
     ask = params.goal
     level, names = ("", ask.nodes) if ask.kind == DRAIN else domain_of(snapshot, ask)
     named = _rows(snapshot, names)
-    compiled = compile_arena(snapshot, named)
+    compiled = compile_arena(snapshot, named, params.resting)
     clearing.open_for(compiled, named)
     goal = clearing.goal_of(snapshot, named, kind=ask.kind, name=ask.name, level=level, whole=ask.all_or_nothing)
     upper = clearing.most_cleared(snapshot, compiled, named)

@@ -25,6 +25,7 @@ class Params:
     seconds: float | None = None  # a safety net only: a plan that it cut says so
     models: tuple[str, ...] = ()  # empty only nodes of these GPU models; none: all
     first: tuple[str, ...] = ()  # nodes that are emptied before any other, where that is possible at all
+    resting: tuple[str, ...] = ()  # workloads (``plan.pace.owner_of``) that were moved lately: their pods stay
     goal: Ask = WHOLE_NODES
 
     def __post_init__(self) -> None:
@@ -39,8 +40,9 @@ class Params:
 
     def as_json(self) -> dict[str, int | float | str | None]:
         """Flat values for the plan; names joined by a comma.  The goal has a field of its own there."""
-        flat = {name: value for name, value in asdict(self).items() if name != "goal"}
-        return {**flat, "models": ",".join(self.models), "first": ",".join(self.first)}
+        flat = {name: value for name, value in asdict(self).items() if name not in ("goal", "resting")}
+        rest = {"resting": ",".join(self.resting)} if self.resting else {}
+        return {**flat, "models": ",".join(self.models), "first": ",".join(self.first), **rest}
 
 
 @dataclass(frozen=True, slots=True)

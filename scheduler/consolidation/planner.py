@@ -55,7 +55,7 @@ def _planned(
     snapshot: Snapshot, params: Params, seed: int, progress: Report | None, clock: Callable[[], float] | None
 ) -> tuple[Plan, float]:
     """The plan, and the effort that the exact stage took, in the measure of its solver."""
-    compiled = compile_arena(snapshot, _scope(snapshot, params))
+    compiled = compile_arena(snapshot, _scope(snapshot, params), params.resting)
     upper = net_upper(snapshot, compiled)
     search = Search(compiled, params, seed, switches(snapshot), upper, _first(snapshot, params), progress, clock)
     search.run()

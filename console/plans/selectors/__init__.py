@@ -35,6 +35,7 @@ from console.plans.selectors.locking import LockGroup, lock_groups, lock_on, loc
 from console.plans.selectors.passing import GLASS_NEXT, gate_of, glass_of, may_run_now, open_reviews, reviews
 from console.plans.selectors.record import record, with_record
 from console.plans.selectors.rest import broken_steps, left_out
+from console.plans.selectors.resting import Rest, disturbed, resting
 from console.plans.selectors.returning import rollback_checks, rollbacks
 from console.plans.selectors.rules import (
     SETTING_OF,
@@ -61,6 +62,7 @@ __all__ = [
     "Check",
     "LockGroup",
     "Pace",
+    "Rest",
     "Stage",
     "active_freezes",
     "approval_checks",
@@ -72,6 +74,7 @@ __all__ = [
     "comparable",
     "comparison",
     "covers",
+    "disturbed",
     "doubled_gpu_seconds",
     "find_plans",
     "freeze_over",
@@ -101,6 +104,7 @@ __all__ = [
     "plans_to_decide",
     "record",
     "release_checks",
+    "resting",
     "resume_checks",
     "reviews",
     "rollback_checks",

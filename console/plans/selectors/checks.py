@@ -11,6 +11,7 @@ from console.plans.choices import State, Verdict
 from console.plans.models import Plan
 from console.plans.selectors.freezing import freeze_over, frozen_words
 from console.plans.selectors.passing import GLASS_NEXT, gate_of, passed
+from console.plans.selectors.resting import disturbed
 from console.ui.ages import limits
 from console.ui.figures import duration, plural
 
@@ -61,7 +62,7 @@ def start_checks(user: Any, plan: Plan) -> list[Check]:
 
 def _stands(plan: Plan, now: datetime) -> list[Check]:
     """What time and the world may have taken away since it was proposed."""
-    return [_in_time(plan, now), _fresh(plan, now), _not_frozen(plan, now), _holds(plan)]
+    return [_in_time(plan, now), _fresh(plan, now), _not_frozen(plan, now), *_rested(plan, now), _holds(plan)]
 
 
 def resume_checks(user: Any, plan: Plan) -> list[Check]:
@@ -139,6 +140,20 @@ def _in_window(plan: Plan, now: datetime) -> list[Check]:
         return []
     reason = f"Closed: {gate.why}; {gate.words}."
     return [Check("window", "Inside its windows", gate.open, gate.words, reason, GLASS_NEXT, soft=True)]
+
+
+def _rested(plan: Plan, now: datetime) -> list[Check]:
+    """Asked only where another plan has moved workloads of this one since it was computed."""
+    found = disturbed(plan, now)
+    if not found:
+        return []
+    first = found[0]
+    verb = "rests" if len(found) == 1 else "rest"
+    reason = (
+        f"{plural(len(found), 'workload')} of it {verb} after a move, first {first.owner}, by plan {first.plan_id}."
+    )
+    step = "Compute a new plan, which leaves them alone, or wait until they have rested."
+    return [Check("rested", "No workload rests", False, f"{len(found):,} rest", reason, step, soft=True)]
 
 
 def _not_twice(user: Any, plan: Plan) -> list[Check]:

@@ -15,6 +15,7 @@ from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, WORK_CLASSES, Ints, Snapshot
 from scheduler.plan import plan as core
 from scheduler.plan.operations import Migrate
+from scheduler.plan.pace import owner_of
 from scheduler.plan.statement import marginal
 
 CUT = "cut: "  # how a planner's note begins that says where it was stopped
@@ -173,6 +174,7 @@ def _step(plan: Plan, snapshot: Snapshot, index: int, move: Migrate, row: int, w
         gpus=int(snapshot.pod_gpus[row]),
         gpu_milli=int(snapshot.pod_gpu_milli[row]),
         tenant=tenant_of(snapshot, row),
+        owner=owner_of(move.pod, snapshot.pod_specs[snapshot.pod_spec[row]]),
         work_class="" if work_class == UNKNOWN else WORK_CLASSES[work_class],
         tier="LP" if snapshot.pod_lp[row] else "HP",
         lost_gpu_seconds=_lost(snapshot, row, move),

@@ -18,7 +18,7 @@ from console.plans.services.transition import Conflict, announce, change, read
 from console.tenancy.services import Denied, require
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan import plan as core
-from scheduler.plan.verify import verify
+from scheduler.plan.verify import Verdict, verify
 
 LEASE = timedelta(seconds=30)  # a worker that says nothing for so long is lost
 MAX_ATTEMPTS = 3
@@ -121,12 +121,10 @@ def propose(
     """
     verdict = verify(answer, snapshot, undone)
     if not verdict.ok:
-        first = verdict.violations[0]
-        return fail_plan(plan_id, f"The judge refuses the planner's answer: {first.detail or first.kind}.", worker)
+        return fail_plan(plan_id, f"The judge refuses the planner's answer: {_fault(verdict)}.", worker)
     now = timezone.now()
     facts = answers.facts(answer, snapshot)
-    facts["headline"]["fits"] = fits or []
-    valid, run_waves = _under_policy(answer, snapshot, facts)
+    valid, run_waves = _under_policy(answer, snapshot, facts, fits or [])
     with transaction.atomic():
         plan = change(
             plan_id,
@@ -155,8 +153,15 @@ def propose(
     return plan
 
 
-def _under_policy(answer: core.Plan, snapshot: Snapshot, facts: dict[str, Any]) -> tuple[timedelta, tuple[int, ...]]:
+def _fault(verdict: Verdict) -> str:
+    return verdict.violations[0].detail or verdict.violations[0].kind
+
+
+def _under_policy(
+    answer: core.Plan, snapshot: Snapshot, facts: dict[str, Any], fits: list[dict[str, Any]]
+) -> tuple[timedelta, tuple[int, ...]]:
     """(how long the proposal waits, run wave of each move); what the policy says of the plan is added to ``facts``."""
+    facts["headline"]["fits"] = fits
     policy = selectors.rules_for(answer.cluster, facts["headline"], facts["impact"])
     run_waves, facts["pace"] = pacing.paced(answer, snapshot, policy)
     facts["approvals_needed"] = selectors.needed_for(facts["headline"], policy)[0]
