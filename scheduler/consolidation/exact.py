@@ -41,6 +41,15 @@ class Counts:
             self.opened | other.opened,
         )
 
+    def without(self, other: "Counts") -> "Counts":
+        """The rest, of counts that hold the other ones whole."""
+        return Counts(
+            {key: count for key, count in self.leaves.items() if key not in other.leaves},
+            {key: count for key, count in self.reaches.items() if key not in other.reaches},
+            self.drained - other.drained,
+            self.opened - other.opened,
+        )
+
     @property
     def net(self) -> int:
         return len(self.drained) - len(self.opened)
@@ -55,18 +64,21 @@ NOTHING = Counts({}, {}, frozenset(), frozenset())
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Kinds and nodes that no pod joins to others: what is best for each part is best for all."""
+    """Nodes, and the kinds of which pods stand there; where no pod can cross its border it is best for all what is best
+    for each part.
+    """
 
     kinds: frozenset[int]
     nodes: Bools  # [n]
 
     def of(self, counts: Counts) -> Counts:
-        """What the counts say of this part."""
+        """What the counts say of these nodes."""
+        here = self.nodes
         return Counts(
-            leaves={key: count for key, count in counts.leaves.items() if key[1] in self.kinds},
-            reaches={key: count for key, count in counts.reaches.items() if key[1] in self.kinds},
-            drained=frozenset(n for n in counts.drained if self.nodes[n]),
-            opened=frozenset(n for n in counts.opened if self.nodes[n]),
+            leaves={key: count for key, count in counts.leaves.items() if here[key[0]]},
+            reaches={key: count for key, count in counts.reaches.items() if here[key[0]]},
+            drained=frozenset(n for n in counts.drained if here[n]),
+            opened=frozenset(n for n in counts.opened if here[n]),
         )
 
 
@@ -74,7 +86,7 @@ def parts_of(a: Arena, kinds: Kinds, usable: Bools) -> list[Part]:
     """The connected groups of kinds and the nodes where their pods stand or may go."""
     nodes, rows = len(a.node), np.flatnonzero(kinds.of != NONE)
     group, takers = np.arange(nodes), np.flatnonzero(usable)
-    homes = _standing(a, kinds)
+    homes = standing(a, kinds)
     stands = [[] for _ in kinds.first]  # type: list[list[int]]
     for n, k in homes:
         stands[k].append(n)
@@ -99,7 +111,7 @@ class Model:
         takers = np.flatnonzero(usable & part.nodes)
         self.drained = self._switches(able & part.nodes)
         self.opened = self._switches(compiled.empty_before & part.nodes)
-        self.stands = {key: n for key, n in _standing(a, kinds).items() if key[1] in part.kinds}
+        self.stands = {key: n for key, n in standing(a, kinds).items() if part.nodes[key[0]]}
         self.leaves = {key: self.rules.new_int_var(0, n, "") for key, n in self.stands.items()}
         self.most = self._arrivals(a, takers)
         self.reaches = {key: self.rules.new_int_var(0, n, "") for key, n in self.most.items()}
@@ -214,7 +226,8 @@ class Model:
         )
 
 
-def _standing(a: Arena, kinds: Kinds) -> dict[Key, int]:
+def standing(a: Arena, kinds: Kinds) -> dict[Key, int]:
+    """How many pods of each kind stand on each node."""
     pods = np.flatnonzero(kinds.of != NONE)
     keys, counts = np.unique(np.stack([a.pod[pods, c.P_NODE], kinds.of[pods]], 1), axis=0, return_counts=True)
     return {(n, k): count for (n, k), count in zip(keys.tolist(), counts.tolist(), strict=True)}

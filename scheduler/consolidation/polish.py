@@ -9,16 +9,14 @@ from scheduler.cluster.occupancy import borrowers
 from scheduler.cluster.snapshot import Bools, Longs, Snapshot
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import Compiled
-from scheduler.consolidation.exact import NOTHING, Counts, Key, Model, Part, parts_of
+from scheduler.consolidation.exact import NOTHING, Counts, Key, Part, parts_of
 from scheduler.consolidation.kinds import Kinds, kinds_of
 from scheduler.consolidation.moves import clear, install
 from scheduler.consolidation.params import Progress
+from scheduler.consolidation.patches import Asker
 from scheduler.consolidation.rounds import Search, net_of
-from scheduler.consolidation.solver import NO_BOUND, Answer, GoOn, Question
+from scheduler.consolidation.solver import NO_BOUND, Answer, GoOn
 from scheduler.consolidation.walk import Walk
-
-EFFORT = 0.03  # of the solver for each node
-LEAST_EFFORT = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,21 +48,15 @@ def polish(search: Search, snapshot: Snapshot) -> Polished:
 
 def _ask(search: Search, usable: Bools, kinds: Kinds, start: Counts) -> Answer:
     """What the solver says of each part, taken together; a limit of moves makes one part of all."""
+    limit = search.params.max_moves
+    asker = Asker(search.compiled, kinds, usable, _first(search), limit, search.seed, _go_on(search, start))
     parts = parts_of(search.compiled.arena, kinds, usable)
-    if search.params.max_moves is not None:
+    if limit is not None:
         parts = [Part(frozenset(range(len(kinds.first))), np.ones(len(usable), np.bool_))]
-    go_on, total = _go_on(search, start), Answer(NOTHING, 0, 0, 0.0)
+    total = Answer(NOTHING, 0, 0, 0.0)
     for part in parts:
         begun = part.of(start)
-        model = Model(search.compiled, kinds, usable, part)
-        if not model.drained:
-            continue
-        if search.notes:
-            answer = Answer(begun, NO_BOUND, 0, 0.0)
-        else:
-            model.demand(search.params.max_moves, sorted(begun.drained & _first(search)))
-            answer = Question(model, max(LEAST_EFFORT, EFFORT * int(part.nodes.sum())), go_on).ask(begun)
-        total += answer
+        total += Answer(begun, NO_BOUND, 0, 0.0) if search.notes else asker.ask(part, begun)
     return total
 
 
