@@ -31,7 +31,9 @@ def _label(scope: Any) -> str:
 class RequestForm(forms.Form):
     """``scopes`` are the rows of ``selectors.scopes``: what can be chosen is what is observed."""
 
-    goal = forms.ChoiceField(widget=forms.HiddenInput, choices=[(key, one.label) for key, one in GOALS.items()])
+    goal = forms.ChoiceField(
+        widget=forms.HiddenInput, choices=[(key, one.label) for key, one in GOALS.items()], required=False
+    )
     scope = forms.ChoiceField(label="Cluster")
     nodes = forms.CharField(max_length=300_000, widget=forms.Textarea(attrs={"rows": 4}))
     name = forms.CharField(max_length=512)
@@ -85,7 +87,7 @@ class RequestForm(forms.Form):
         given = {name: said[name] for name in GOAL_FIELDS if name in self.fields and said.get(name) not in (None, "")}
         if "nodes" in given:
             given["nodes"] = list(dict.fromkeys(name for name in BETWEEN_NAMES.split(given["nodes"]) if name))
-        return {"kind": said["goal"], **given}
+        return {"kind": said["goal"] or "nodes", **given}
 
     def refuse(self, field: str, reason: str) -> None:
         shown = "scope" if field == "cluster" else field
