@@ -89,6 +89,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "approvals": selectors.approvals_of(plan),
         "pace": selectors.pace_of(plan, waves),
         "gate": selectors.gate_of(plan, draw=True),
+        "level": selectors.level_of(plan),
         "glass": None if plan.is_final else selectors.glass_of(plan),
         "failing": sum(not check.holds for check in box.checks),
         "lock": selectors.lock_of(request.user, plan_id),

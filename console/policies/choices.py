@@ -67,6 +67,7 @@ class Named:
     optional: bool = False
     group: str = "Pace"
     none: str = "no limit"  # what None means, in words
+    words: tuple[str, ...] = ()  # of the values from 0 on, where they are levels and no amounts
 
     def wrong(self, value: Any) -> str:
         """What speaks against a value, in words; "" if nothing does."""
@@ -80,11 +81,15 @@ class Named:
         """The value in words, with its unit."""
         if value is None:
             return self.none
+        if self.words:
+            return self.words[value]
         unit = self.unit.removesuffix("s") if value == 1 and self.unit.isalpha() else self.unit
         return f"{value:,} {unit}"
 
 
 _MANY = 1_000_000
+OBSERVE, RECOMMEND, APPROVE = range(3)
+LEVELS = ("observe", "recommend", "approve")
 PRICES = (
     Named("least_worth", "Least worth", "times its cost", 1, 0, 1_000, Merge.NEAREST,
           "Nodes that gain fewer GPU-hours than this many times what emptying them costs are left alone.",
@@ -143,6 +148,9 @@ SETTINGS: dict[str, Named] = {
         Named("two_approvers_above_gpus", "Two approvers above", "GPUs moved", 1000, 0, _MANY, Merge.LEAST,
               "A plan that moves more GPUs needs two approvals, by two people who did not ask for it.",
               optional=True, group="Approval"),
+        Named("autonomy", "Automation", "level", 2, OBSERVE, APPROVE, Merge.LEAST,
+              "observe: plans are reports; recommend: an approved plan is started by an act of its own; approve: an "
+              "approval may start it.", group="Approval", words=LEVELS),
         Named("valid_minutes", "Valid for", "minutes", 30, 5, 720, Merge.NEAREST,
               "So long a proposal waits for its approval, and an approval for its start.", group="Approval"),
         *PRICES,

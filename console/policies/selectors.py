@@ -43,6 +43,11 @@ class Resolved:
     def origin(self) -> str:
         return "built in" if self.said is None else self.said.origin
 
+    @property
+    def also(self) -> list[tuple[str, str]]:
+        """(place, value in words) of what was decided for other places."""
+        return [(one.origin, self.setting.said(one.value)) for one in self.others]
+
 
 type Policy = Mapping[str, Resolved]
 
@@ -95,8 +100,8 @@ def pools_said(cluster: str) -> list[str]:
 
 def most_said(name: str) -> int:
     """The highest value that is decided anywhere, or built in."""
-    values = decided().filter(name=name, value__isnull=False).order_by().values_list("value", flat=True)
-    return max([SETTINGS[name].default or 0, *values])
+    values = decided().filter(name=name).order_by().values_list("value", flat=True)
+    return max([SETTINGS[name].default or 0, *(value for value in values if value is not None)])
 
 
 def decided() -> QuerySet[Setting]:

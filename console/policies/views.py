@@ -39,12 +39,20 @@ def policy_list(request: HttpRequest) -> HttpResponse:
         "clear": request.path if cluster or model or tenant else "",
         "place": _place_words(cluster, model, tenant),
         "policy": list(policy.values()),
-        "rows": [(row, SETTINGS[row.name]) for row in selectors.by_scope(request.user)],
+        "rows": [_row(row) for row in selectors.by_scope(request.user)],
         "page": history,
-        "past": [(row, SETTINGS.get(row.name)) for row in history.object_list],
+        "past": [_row(row) for row in history.object_list],
         "may_set": request.user.has_perm("policies.set_policy"),
     }
     return render(request, "policies/list.html", context)
+
+
+def _row(row: Any) -> tuple[Any, Any, str]:
+    """(the version, its setting, its value in words); a setting that is none any more has only its number."""
+    setting = SETTINGS.get(row.name)
+    if row.cleared:
+        return row, setting, "cleared"
+    return row, setting, str(row.value) if setting is None else setting.said(row.value)
 
 
 def _place_words(cluster: str, model: str, tenant: str) -> str:

@@ -12,6 +12,8 @@ from console.plans.models import Plan
 from console.plans.selectors.freezing import freeze_over, frozen_words
 from console.plans.selectors.passing import GLASS_NEXT, gate_of, passed
 from console.plans.selectors.resting import disturbed
+from console.plans.selectors.rules import level_of
+from console.policies.choices import OBSERVE
 from console.ui.ages import limits
 from console.ui.figures import duration, plural
 
@@ -48,6 +50,7 @@ def approval_checks(user: Any, plan: Plan) -> list[Check]:
         _in_state(plan, State.PROPOSED, "Awaiting approval"),
         _acts(plan),
         _not_own(user, plan),
+        *_above_observing(plan),
         *_not_twice(user, plan),
         *_stands(plan, now),
     ]
@@ -154,6 +157,16 @@ def _rested(plan: Plan, now: datetime) -> list[Check]:
     )
     step = "Compute a new plan, which leaves them alone, or wait until they have rested."
     return [Check("rested", "No workload rests", False, f"{len(found):,} rest", reason, step, soft=True)]
+
+
+def _above_observing(plan: Plan) -> list[Check]:
+    """Asked only where somebody decided that plans are reports."""
+    level = level_of(plan)
+    if level.value != OBSERVE:
+        return []
+    reason = f"{level.origin[:1].upper()}{level.origin[1:]} is at the level of {level.words}: plans there are reports."
+    step = "Take its moves from the CSV or JSON, or have the level raised under Policies."
+    return [Check("level", "May be approved", False, level.words, reason, step)]
 
 
 def _not_twice(user: Any, plan: Plan) -> list[Check]:

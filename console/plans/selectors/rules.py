@@ -65,6 +65,11 @@ def approvals_of(plan: Plan, policy: Policy | None = None) -> Approvals:
     return Approvals(needed, given, why)
 
 
+def level_of(plan: Plan, policy: Policy | None = None) -> Resolved:
+    """How much may happen without a person: the most careful level of all that the plan touches."""
+    return (rules_of(plan) if policy is None else policy)["autonomy"]
+
+
 def needed_for(headline: dict[str, Any], policy: Policy) -> tuple[int, str]:
     """(how many people must approve, why more than one)."""
     moves = policy["two_approvers_above_moves"]

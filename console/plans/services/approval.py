@@ -13,6 +13,7 @@ from console.plans.models import Decision, Plan
 from console.plans.services import running
 from console.plans.services.staleness import mark_stale_if_changed, refuse_unless_holds
 from console.plans.services.transition import Conflict, DigestMissingError, announce, change, read, why_not
+from console.policies.choices import APPROVE
 from console.tenancy.services import Denied, require
 
 
@@ -27,12 +28,25 @@ def approve_plan(user: Any, plan_id: int, digest: str, reason: str, *, start: bo
     if plan.proposer_id == user.pk:
         raise Denied("You asked for this plan: somebody else must approve it.")
     refuse_unless_holds(plan, selectors.approval_checks(user, plan))
+    if start:
+        _refuse_early_start(plan)
     mark_stale_if_changed(plan)
     with transaction.atomic():
         plan = _sign(user, plan, digest, reason)
         if start and plan.state == State.APPROVED:
             plan = running.begin(user, plan)
     return plan
+
+
+def _refuse_early_start(plan: Plan) -> None:
+    """Below the level "approve" a start is an act of its own."""
+    level = selectors.level_of(plan)
+    if (level.value or 0) < APPROVE:
+        place = f"{level.origin[:1].upper()}{level.origin[1:]}"
+        raise Conflict(
+            f"{place} is at the level of {level.words}: an approval starts nothing.",
+            next_step="Approve it without starting it; somebody starts it then.",
+        )
 
 
 def _sign(user: Any, plan: Plan, digest: str, reason: str) -> Plan:
