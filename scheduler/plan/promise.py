@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Snapshot
-from scheduler.plan.goal import CLEARING, CLUSTER, DOMAIN, GANG, SPARE, Goal, Seat
+from scheduler.plan.goal import CLEARING, CLUSTER, DOMAIN, GANG, SEATING, SPARE, Goal, Seat
 from scheduler.plan.outcome import moved
 from scheduler.plan.plan import Plan
 from scheduler.plan.resolve import Rows, resolve
@@ -179,6 +179,9 @@ def _numbers(plan: Plan, goal: Goal, rows: Rows, ended: Snapshot) -> Iterator[Br
     ):
         if said != is_now:
             yield Broken(word, f"goal: says {said} {goal.unit} {word}, is {is_now}", said, is_now)
+    if goal.kind in SEATING:
+        waits = candidates(goal, extended(goal, rows.snapshot))
+        yield from (Broken(s.who, f"{s.who} waits for no seat here") for s in goal.seats if s.who not in waits)
     if plan.moves and goal.whole and goal.reached < goal.wanted:
         detail = f"all or nothing is asked for, and {goal.reached} of {goal.wanted} {goal.unit} are reached"
         yield Broken("whole", detail, goal.wanted, goal.reached)
