@@ -11,14 +11,17 @@ from rest_framework.test import APIClient
 
 from console.consolidation import planning, services
 from console.consolidation.choices import GOALS
+from console.plans import services as plans
 from console.plans.choices import State
 from console.plans.models import Plan
+from console.plans.selectors import broken_steps
+from console.plans.services import Conflict
 from scheduler.plan.ask import GIVEN
 from tests.builders.fleets import read
 from tests.builders.pages import squeezed
 from tests.builders.people import operator, viewer
 from tests.builders.worlds import World, world
-from tests.console.plans.scene import CLUSTER, Scene, ran, scene, started, where
+from tests.console.plans.scene import CLUSTER, Scene, approved, arrives, ran, scene, started, where
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PARAMS = {"depth": 3, "max_moves": None}
@@ -194,3 +197,31 @@ def test_pages_lead_to_the_goals_that_they_are_about(route: str, name: str, goal
         assert name in form or 'value="a"' in form
     browser.force_login(viewer())
     assert "consolidation/new" not in browser.get(reverse(route, args=[CLUSTER, name])).content.decode()
+
+
+def test_c27_a_drain_that_would_no_longer_clear_its_node_is_not_approved_and_says_what_came() -> None:
+    one = scene(drained())
+    plan = planned(one, {"kind": "drain", "nodes": ["n1"]})
+    one.happen(arrives("late", "n1", 1))
+    with pytest.raises(Conflict) as refused:
+        approved(plan)
+    assert [(row["object"], row["field"]) for row in refused.value.changes] == [("n1", "goal")]
+    assert Plan.objects.get(pk=plan.pk).state == State.STALE
+
+
+def test_all_or_nothing_is_not_cut() -> None:
+    made = world().nodes("n1", "n2", "n3").pod("a", "n1", 2).pod("b", "n2", 3)
+    one = scene(made)
+    part = planned(one, {"kind": "drain", "nodes": ["n1", "n2"]})
+    assert plans.cut_plan(operator(), part.pk, 1).headline["goal"]["reached"] == 1
+    whole = planned(one, {"kind": "drain", "nodes": ["n1", "n2"], "whole": True})
+    with pytest.raises(Conflict, match="all or nothing is asked for, and 1 of 2 nodes are reached"):
+        plans.cut_plan(operator(), whole.pk, 1)
+
+
+def test_of_all_or_nothing_a_failed_move_leaves_nothing_to_go_on_with() -> None:
+    made = world().nodes("n1", "n2", "n3").pod("a", "n1", 2).pod("b", "n2", 3)
+    plan = planned(scene(made), {"kind": "drain", "nodes": ["n1", "n2"], "whole": True})
+    assert broken_steps(plan, [0]) == [0, 1]
+    part = planned(scene(made, "other"), {"kind": "drain", "nodes": ["n1", "n2"]})
+    assert broken_steps(part, [0]) == [0]
