@@ -14,6 +14,7 @@ class FileConnector:
     """A snapshot file under its digest.  An OpenB pair was turned into one when it was loaded, and is read the same."""
 
     acts = False
+    holds = False
 
     def __init__(self, document: str) -> None:
         self._digest = document

@@ -15,12 +15,13 @@ from console.connectors.choices import OperationState
 from console.connectors.models import SimulatedCluster, SimulatedOperation
 from console.connectors.protocol import Outcome
 from console.connectors.room import shortage
-from console.connectors.tide import Tide
+from console.connectors.tide import Holds, Tide
 from console.connectors.world import World
 from scheduler.cluster.records import PodRecord
-from scheduler.plan.operations import Bind, Cordon, Evict, Migrate, Operation, Recall
+from scheduler.plan.operations import Bind, Cordon, Evict, Hold, Migrate, Operation, Recall
 
 Step = tuple[Outcome, list[Change]]
+LONGEST_HOLD_S = 7 * 24 * 3600
 STARTING = "Pending"  # phase of a copy that is bound and not yet up
 
 
@@ -76,7 +77,9 @@ def _begin(
 
 
 def _takes(row: SimulatedCluster, tide: Tide, operation: Operation, key: str) -> int:
-    """Seconds from the first step to the last."""
+    """Seconds from the first step to the last; of a hold, for which it lasts."""
+    if isinstance(operation, Hold):
+        return min(operation.seconds, LONGEST_HOLD_S)
     if isinstance(operation, Evict):
         return min(operation.grace_s, 5)
     return random.Random(f"{row.seed}:start:{key}").randint(*tide.startup_s)
@@ -141,6 +144,18 @@ def _take_back(move: Migrate, old: PodRecord | None, copy: PodRecord | None) -> 
     return changes
 
 
+def holds(row: SimulatedCluster) -> Holds:
+    """The holds that last at the cluster's present second: node -> (until, least GPUs of a pod that may come)."""
+    rows = SimulatedOperation.objects.filter(
+        cluster=row, state=OperationState.SUCCEEDED, operation__type="hold", asked_s__gt=row.clock_s - LONGEST_HOLD_S
+    )
+    found: Holds = {}
+    for operation, until_s in rows.order_by("pk").values_list("operation", "ready_s"):  # the last word on a node counts
+        lasts_s = until_s if operation["seconds"] else 0  # the row's clock may lag behind the end of a hold
+        found[operation["cluster"], operation["node"]] = (lasts_s, operation["least_gpus"])
+    return {node: hold for node, hold in found.items() if hold[0] > row.clock_s}
+
+
 def _at_once(world: World, operation: Operation, now_s: int) -> list[Change]:
     match operation:
         case Bind(cluster=cluster, pod=pod, target=target):
@@ -148,6 +163,8 @@ def _at_once(world: World, operation: Operation, now_s: int) -> list[Change]:
             return [PodSet(pod=(cluster, pod), fields=fields)]
         case Cordon(cluster=cluster, node=node):
             return [NodeSet(node=(cluster, node), fields={"cordoned": True})]
+        case Hold():
+            return []  # the row of the operation is the hold: see ``holds``
         case Recall(cluster=cluster, pod=pod):
             lender = world.pods[cluster, pod]
             ends: list[Change] = [Ended(pod=identity(borrower)) for borrower in world.borrowers(lender)]
@@ -157,7 +174,7 @@ def _at_once(world: World, operation: Operation, now_s: int) -> list[Change]:
 
 def _refusal(world: World, operation: Operation, released: bool) -> str | None:
     """Why the cluster will not begin ``operation``, None where it will.  A lock that is ``released`` is none."""
-    if isinstance(operation, Cordon):
+    if isinstance(operation, Cordon | Hold):
         known = (operation.cluster, operation.node) in world.nodes
         return None if known else f"there is no node {operation.node}"
     pod = world.pods.get((operation.cluster, operation.pod))

@@ -49,6 +49,7 @@ class Connector(Protocol):
     """
 
     acts: bool  # False: the source can only be looked at
+    holds: bool  # True: it can keep work away from a node (``operations.Hold``)
 
     def version(self) -> str:
         """A token that differs whenever ``observe`` would tell something new; cheap to ask."""

@@ -20,7 +20,7 @@ from console.connectors import changes as facts
 from console.connectors import documents
 from console.connectors.choices import Purpose
 from console.connectors.models import JournalRow, SimulatedCluster
-from console.connectors.moves import carry_on
+from console.connectors.moves import carry_on, holds
 from console.connectors.protocol import ConnectorError, Outcome, the_cluster
 from console.connectors.tide import DAY_S, Tide, live_through
 from console.connectors.world import World, found
@@ -39,6 +39,7 @@ class SimulatedConnector:
     """One simulated cluster, by its uid."""
 
     acts = True
+    holds = True
 
     def __init__(self, uid: str, clock: Clock = timezone.now) -> None:
         self._uid, self._clock = UUID(uid), clock
@@ -141,10 +142,11 @@ def _instant(row: SimulatedCluster, second: int) -> str:
 def _live(row: SimulatedCluster, world: World, now_s: int) -> None:
     """Lives through the seconds since the last look and writes what happened as one journal row."""
     tide, changes = _tide(row), []
+    held = holds(row) if now_s > row.clock_s else {}
     for second in range(max(row.clock_s, now_s - MAX_CATCH_UP_S) + 1, now_s + 1):
         instant = row.began_at + timedelta(seconds=second - row.began_s)
         hour = (instant.timestamp() % DAY_S) / 3600
-        changes += live_through(world, tide, row.seed, second, hour)
+        changes += live_through(world, tide, row.seed, second, hour, held)
     if changes:
         _write(row, world, now_s, "tide", changes)
     elif now_s > row.clock_s:

@@ -7,7 +7,7 @@ world however often it was looked at.
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 from msgspec.structs import replace
@@ -29,6 +29,7 @@ from console.connectors.world import World
 from scheduler.cluster.records import AGENT_OWNERS, OwnerRecord, PodRecord
 
 DAY_S = 86_400
+Holds = dict[Identity, tuple[int, int]]  # node -> (until second, least GPUs of a pod that may come)
 MAX_PENDING = 40
 TRIES = 6  # nodes that an arrival looks at before it waits
 
@@ -66,15 +67,21 @@ class _Moment:
     chance: random.Random
     second: int
     done: list[Change]
+    held: Holds = field(default_factory=dict)
 
     def do(self, *changes: Change) -> None:
         self.world.apply(list(changes))
         self.done.extend(changes)
 
 
-def live_through(world: World, tide: Tide, seed: int, second: int, hour: float) -> list[Change]:
-    """Lets ``world`` live through virtual second ``second`` at ``hour`` of its day; returns the changes it applied."""
-    moment = _Moment(world, tide, random.Random(f"{seed}:{second}"), second, [])
+def live_through(
+    world: World, tide: Tide, seed: int, second: int, hour: float, held: Holds | None = None
+) -> list[Change]:
+    """Lets ``world`` live through virtual second ``second`` at ``hour`` of its day; returns the changes it applied.
+
+    Nodes that are ``held`` take only the pods that they are held for.
+    """
+    moment = _Moment(world, tide, random.Random(f"{seed}:{second}"), second, [], held or {})
     _keep_appointments(moment)
     for _ in range(_count(moment.chance, _per_minute(tide, len(world.order)) / 60)):
         _happen(moment, hour)
@@ -182,7 +189,9 @@ def _end_one(moment: _Moment) -> None:
     moment.do(Ended(pod=identity(pod)))
     if moment.world.pending and moment.chance.random() < 0.8:
         waiting = moment.world.pods[moment.chance.choice(list(moment.world.pending))]
-        if _no_larger(waiting, pod) and shortage(moment.world, (pod.cluster, pod.node or ""), waiting) is None:
+        here = (pod.cluster, pod.node or "")
+        fits = _no_larger(waiting, pod) and _admits(moment, here, waiting)
+        if fits and shortage(moment.world, here, waiting) is None:
             start: Fields = {"node": pod.node, "phase": "Running", "started_s": moment.second}
             moment.do(PodSet(pod=identity(waiting), fields=start))
 
@@ -210,11 +219,17 @@ def _arrive(moment: _Moment, left: list[PodRecord]) -> None:
 def _place(moment: _Moment, pod: PodRecord, nodes: list[Identity]) -> None:
     """On the first ready node with room, else it waits."""
     for node in nodes:
-        if node[0] == pod.cluster and shortage(moment.world, node, pod) is None:
+        if node[0] == pod.cluster and _admits(moment, node, pod) and shortage(moment.world, node, pod) is None:
             moment.do(Arrived(pod=replace(pod, node=node[1], phase="Running", started_s=moment.second)))
             return
     if len(moment.world.pending) < MAX_PENDING:
         moment.do(Arrived(pod=replace(pod, phase="Pending")))
+
+
+def _admits(moment: _Moment, node: Identity, pod: PodRecord) -> bool:
+    """Whether no hold keeps this pod off."""
+    until_s, least = moment.held.get(node, (0, 0))
+    return moment.second >= until_s or pod.gpus >= least
 
 
 def _likeness(moment: _Moment, model: PodRecord) -> PodRecord:

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
@@ -22,12 +23,12 @@ from console.plans.choices import State, StepState
 from console.plans.keeping import kept_alive
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan, Step
-from console.plans.services import aims, checking, stepping
+from console.plans.services import aims, checking, following, stepping
 from console.plans.services.transition import Conflict
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.occupancy import EMPTY, occupancy
 from scheduler.cluster.records import FINISHED_PHASES, NodeRecord, PodRecord
-from scheduler.plan.operations import Migrate
+from scheduler.plan.operations import Hold, Migrate
 from scheduler.plan.plan import ROLLBACK
 from scheduler.plan.resolve import resolve
 
@@ -199,8 +200,27 @@ def _finish(held: Run, plan: Plan) -> bool:
     except ConnectorError as error:
         log.warning("plan.end_not_observed", plan=plan.pk, error=str(error))
         reached = None
-    stepping.finish(plan, held.worker, reached)
+    stepping.finish(plan, held.worker, reached, _hold(held, plan))
     return False
+
+
+def _hold(held: Run, plan: Plan) -> datetime | None:
+    """Keep the nodes that this run has emptied for work of whole nodes, until when; a rollback ends such holds now."""
+    nodes = following.to_hold(plan)
+    if not held.connector.holds or not nodes:
+        return None
+    seconds = 0 if plan.undoes_id else int(following.HOLD_FOR.total_seconds())
+    try:
+        for node, gpus in nodes.items():
+            key = str(uuid.uuid5(uuid.NAMESPACE_OID, f"hold {plan.pk} {node}"))
+            hold = Hold(cluster=plan.cluster, node=node, least_gpus=gpus, seconds=seconds)
+            outcome = held.connector.execute(hold, key)
+            if outcome.state == "failed":
+                log.warning("plan.node_not_held", plan=plan.pk, node=node, reason=outcome.detail)
+    except ConnectorError as error:
+        log.warning("plan.not_held", plan=plan.pk, error=str(error))
+        return None
+    return timezone.now() + timedelta(seconds=seconds)
 
 
 def _reached(plan: Plan, now: checking.Newest) -> int:

@@ -131,7 +131,9 @@ class EmptiedSerializer(serializers.Serializer[Any]):
     until = serializers.DateTimeField(help_text="they are looked at in every reading until then")
     seen_at = serializers.DateTimeField(allow_null=True)
     over = serializers.BooleanField()
-    held = serializers.BooleanField(default=False, help_text="false: nothing keeps work away from them")
+    held_until = serializers.DateTimeField(
+        allow_null=True, help_text="kept for pods that take a whole node; null: nothing keeps work away from them"
+    )
     curve = serializers.JSONField(help_text="[[seconds, share still empty], …]")
     half_life_s = serializers.FloatField(allow_null=True)
     half_life_seen = serializers.BooleanField(help_text="false: estimated from the rate so far")

@@ -48,4 +48,16 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True, tag="recall"):
     uid: str
 
 
-Operation = Migrate | Evict | Bind | Cordon | Recall
+class Hold(msgspec.Struct, frozen=True, kw_only=True, tag="hold"):
+    """Ask the cluster's own scheduler to keep ``node`` for pods of at least ``least_gpus`` GPUs, for so long.
+
+    The last word on a node counts: 0 seconds end a hold.
+    """
+
+    cluster: str
+    node: str
+    least_gpus: int
+    seconds: int
+
+
+Operation = Migrate | Evict | Bind | Cordon | Recall | Hold

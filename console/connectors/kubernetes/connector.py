@@ -25,6 +25,7 @@ class KubernetesConnector:
     """One cluster, through the feed of this process if it has one."""
 
     acts = False
+    holds = False
 
     def __init__(self, cluster: str, feed: ClusterFeed | None = None, sampler: Layer | None = None) -> None:
         self._cluster, self._feed, self._sampler = cluster, feed, sampler

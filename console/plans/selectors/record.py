@@ -74,11 +74,16 @@ class Emptied:
     gpus_still: int
     by: list[Refill]
     until: datetime
+    held_until: datetime | None  # None: nothing keeps work away from them
     seen_at: datetime | None
     over: bool
     curve: list[tuple[float, float]]  # (seconds, share still empty)
     half_life_s: float | None
     half_life_seen: bool
+
+    @property
+    def held(self) -> bool:
+        return self.held_until is not None and self.held_until > timezone.now()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +190,7 @@ def emptied(viewer: Any, plan: Plan) -> Emptied | None:
         gpus_still=sum(row.gpus for row in still),
         by=_refills(rows),
         until=plan.followed_until,
+        held_until=plan.held_until,
         seen_at=seen_at,
         over=plan.followed_until <= timezone.now(),
         curve=shares(spans),

@@ -1,6 +1,7 @@
 """After a run: what becomes of the nodes that it has emptied, looked at in every later reading for a day.
 
-Nothing is held: work that the cluster's own scheduler places there is counted and named, not kept away.
+Where a cluster can keep work away, they are held for work that takes a whole node; elsewhere what is placed there is
+counted and named, and nothing keeps it away.
 """
 
 from collections import Counter, defaultdict
@@ -22,6 +23,7 @@ from scheduler.cluster.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 FOLLOW_FOR = timedelta(hours=24)
+HOLD_FOR = timedelta(hours=24)
 NAMED = 8  # pods that are kept by name of those that refilled a node
 
 
@@ -53,8 +55,29 @@ def begin_following() -> None:
             EmptiedNode.objects.bulk_create(_emptied(plan), batch_size=500)
 
 
+def to_hold(plan: Plan) -> dict[str, int]:
+    """Nodes that are worth keeping for work that takes a whole one -> their GPUs.
+
+    Of a rollback: all that the plan that it takes back has emptied, so that nothing of it is kept any more.
+    """
+    if plan.undoes is not None:
+        return to_hold(plan.undoes)
+    if plan.headline.get("goal"):
+        return {}  # its nodes were not emptied for the sake of whole ones
+    gpus = _gpus(plan)
+    return {node: gpus[node] for node in sorted(_whole(plan)) if gpus.get(node)}
+
+
 def _emptied(plan: Plan) -> list[EmptiedNode]:
-    """The nodes whose chains have run whole, each since its last pod had left."""
+    gpus = _gpus(plan)
+    return [
+        EmptiedNode(plan=plan, node=node, gpus=gpus.get(node, 0), emptied_at=at)
+        for node, at in sorted(_whole(plan).items())
+    ]
+
+
+def _whole(plan: Plan) -> dict[str, datetime]:
+    """The nodes whose chains have run whole, each with when its last pod had left."""
     promised = set(checking.signed(plan).emptied_nodes)
     states: dict[str, Counter[str]] = defaultdict(Counter)
     since: dict[str, datetime] = {}
@@ -62,9 +85,8 @@ def _emptied(plan: Plan) -> list[EmptiedNode]:
         states[node][state] += 1
         if ended_at is not None:
             since[node] = max(ended_at, since.get(node, ended_at))
-    whole = [node for node, found in states.items() if node in promised and set(found) == {StepState.SUCCEEDED}]
-    gpus = _gpus(plan)
-    return [EmptiedNode(plan=plan, node=node, gpus=gpus.get(node, 0), emptied_at=since[node]) for node in sorted(whole)]
+    whole = (node for node, found in states.items() if node in promised and set(found) == {StepState.SUCCEEDED})
+    return {node: since[node] for node in whole}
 
 
 def _gpus(plan: Plan) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """What the executor writes: its lease, each step by compare-and-set, and how the run ends."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -123,7 +123,7 @@ def wait_for_window(plan: Plan, worker: str, why: str) -> Plan:
     )
 
 
-def finish(plan: Plan, worker: str, reached: int | None) -> Plan:
+def finish(plan: Plan, worker: str, reached: int | None, held_until: datetime | None = None) -> Plan:
     """All steps have ended.  ``reached`` counts what was promised and is so: empty nodes, or pods that are back.
 
     None where no reading was had.
@@ -144,8 +144,11 @@ def finish(plan: Plan, worker: str, reached: int | None) -> Plan:
             narrow={"worker": worker},
             detail={_GOAL[Kind(plan.kind)]: reached, **{state.value: count for state, count in counts.items()}},
             worker="",
+            held_until=None if plan.undoes_id else held_until,
             ended_at=timezone.now(),
         )
+        if plan.undoes_id and held_until is not None:
+            Plan.objects.filter(pk=plan.undoes_id, held_until__gt=held_until).update(held_until=held_until)
         locks.release(plan)
         reach(Milestone.RUN_WRITTEN)
     reach(Milestone.RUN_COMMITTED)

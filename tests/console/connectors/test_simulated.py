@@ -10,11 +10,13 @@ from msgspec import to_builtins
 from console.connectors import simulated
 from console.connectors.changes import Arrived, Ended
 from console.connectors.models import JournalRow, SimulatedCluster, StoredDocument
+from console.connectors.moves import holds
 from console.connectors.room import shortage
 from console.connectors.tide import Tide, live_through
 from console.connectors.world import found
 from scheduler.cluster.build import build
 from scheduler.cluster.occupancy import occupancy
+from scheduler.plan.operations import Hold
 from scheduler.worlds.generate import generate
 from tests.builders.worlds import World, world
 from tests.console.connectors.worlds import HandClock, as_another_process, live_cluster, move, places
@@ -144,6 +146,34 @@ def test_nobody_comes_to_take_the_place_of_a_pod_that_was_moved() -> None:
     SimulatedCluster.objects.update(tide={**to_builtins(busy)})
     clock.forward(30)
     assert "n1" not in places(cluster).values()
+
+
+def test_what_is_held_takes_whole_nodes_only_until_a_time() -> None:
+    """n1 and n2 stand empty under a storm of small pods; n1 is held for twenty seconds."""
+    clock = HandClock()
+    built = world().nodes("n1", "n2").node("n3", 64)
+    for number in range(40):
+        built.pod(f"p{number}", "n3", cpu_milli=100)
+    cluster = live_cluster(built, clock)
+    cluster.execute(Hold(cluster="default", node="n1", least_gpus=8, seconds=20), "h")
+    storm = Tide(nodes_per_minute=200.0, trouble=0.0, locks=0.0, sleep=0.0, stray=1.0)
+    SimulatedCluster.objects.update(tide={**to_builtins(storm)})
+    clock.forward(15)
+    there = set(places(cluster).values())
+    assert "n2" in there
+    assert "n1" not in there
+    clock.forward(30)
+    assert "n1" in places(cluster).values()
+
+
+def test_the_last_word_on_a_node_counts() -> None:
+    cluster = live_cluster(world().nodes("n1"), HandClock())
+    for key, seconds in (("a", 60), ("b", 0)):
+        assert (
+            cluster.execute(Hold(cluster="default", node="n1", least_gpus=8, seconds=seconds), key).state == "succeeded"
+        )
+    assert holds(SimulatedCluster.objects.get()) == {}
+    assert cluster.execute(Hold(cluster="default", node="gone", least_gpus=8, seconds=5), "c").state == "failed"
 
 
 def test_work_that_ended_is_followed_by_its_likeness_before_more_of_it_ends() -> None:

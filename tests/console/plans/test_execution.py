@@ -50,7 +50,7 @@ def test_a_plan_runs_to_its_end_once() -> None:
     ran(plan)
     ran(plan)
     assert Entry.objects.filter(action="step.succeeded", target_id=str(plan.pk)).count() == 2
-    assert SimulatedOperation.objects.count() == 2
+    assert SimulatedOperation.objects.filter(operation__type="migrate").count() == 2
     life = Entry.objects.filter(target_id=str(plan.pk), action__startswith="plan.").order_by("pk")
     assert list(life.values_list("action", flat=True)) == [
         "plan.requested", "plan.planning", "plan.proposed", "plan.approved", "plan.executing", "plan.succeeded",
@@ -176,7 +176,7 @@ class _Flaky:
         return getattr(self.real, name)
 
     def execute(self, operation: Any, key: str) -> Outcome:
-        if operation.pod == self.fails:
+        if getattr(operation, "pod", None) == self.fails:
             return Outcome("failed", "the copy never got ready")
         return self.real.execute(operation, key)
 

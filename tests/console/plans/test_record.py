@@ -11,6 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
+from console.connectors.models import SimulatedCluster
+from console.connectors.moves import holds
+from console.connectors.simulated import SimulatedConnector
 from console.plans import selectors, services
 from console.plans.choices import StepState
 from console.plans.models import EmptiedNode, Plan, Step
@@ -54,12 +57,12 @@ def test_emptied_nodes_are_followed_and_refills_are_named() -> None:
     one.happen(arrives("late", "n1", 4))
     services.sweep()
     found = _emptied(plan)
-    assert (found["still"], found["refilled"], found["gone"], found["gpus_still"], found["held"]) == (1, 1, 0, 8, False)
+    assert (found["still"], found["refilled"], found["gone"], found["gpus_still"]) == (1, 1, 0, 8)
     assert found["by"] == [{"tenant": "t1", "nodes": 1, "pods": 1, "own": False, "names": ["jobs/late"]}]
     assert found["half_life_seen"] is True
     page = squeezed(page_of(viewer(), plan, "?part=record"))
     assert "emptied 2, still empty 1, refilled 1" in page
-    assert "no: the cluster’s scheduler may place work there" in page
+    assert "for pods that take a whole node, until" in page
     assert "jobs/late" in page
     assert 'class="sl-s-accent"' in page
 
@@ -115,6 +118,31 @@ def test_pods_that_are_taken_back_are_told_from_others() -> None:
     assert (row["own"], row["nodes"]) == (True, 2)
     assert "pods that were taken back" in page_of(viewer(), plan)
     assert Plan.objects.get(pk=back.pk).followed_until is None  # it empties nothing
+
+
+def _holds(one: Scene) -> dict[tuple[str, str], int]:
+    row = SimulatedCluster.objects.get(uid=one.source.config["cluster"])
+    return {node: least for node, (_until, least) in holds(row).items()}
+
+
+def test_emptied_nodes_are_held_for_whole_nodes_until_they_are_taken_back() -> None:
+    one, plan = done()
+    assert _holds(one) == {("default", "n1"): 8, ("default", "n2"): 8}
+    assert plan.held_until is not None and plan.ended_at is not None
+    assert abs(plan.held_until - plan.ended_at - following.HOLD_FOR) < timedelta(seconds=5)
+    back = services.roll_back(operator(), plan.pk, "r")
+    started(back)
+    ran(back)
+    assert _holds(one) == {}
+    assert "ended " in page_of(viewer(), Plan.objects.get(pk=plan.pk), "?part=record")
+    assert Plan.objects.get(pk=back.pk).held_until is None
+
+
+def test_a_wire_that_holds_nothing_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SimulatedConnector, "holds", False)
+    one, plan = done()
+    assert (_holds(one), plan.held_until) == ({}, None)
+    assert "no: the cluster’s scheduler may place work there" in page_of(viewer(), plan)
 
 
 def test_only_chains_that_ran_whole_have_emptied_a_node() -> None:
