@@ -72,9 +72,7 @@ class Plan(models.Model):
     started_at = models.DateTimeField(null=True)
     resumed_at = models.DateTimeField(null=True)  # failures after this one halt the run
     ended_at = models.DateTimeField(null=True)
-    held_until = models.DateTimeField(
-        null=True
-    )  # its emptied nodes are kept for work of whole nodes; None: they are not
+    held_until = models.DateTimeField(null=True)  # the cluster keeps its emptied nodes until then; None: it does not
     followed_until = models.DateTimeField(null=True)  # its emptied nodes are looked at in every reading until then
     followed_revision = models.BigIntegerField(null=True)  # of the last reading in which they were looked at
     followed_at = models.DateTimeField(null=True)
