@@ -21,7 +21,7 @@ from tests.builders.fleets import read
 from tests.builders.pages import squeezed
 from tests.builders.people import operator, viewer
 from tests.builders.worlds import World, world
-from tests.console.plans.scene import CLUSTER, Scene, approved, arrives, ran, scene, started, where
+from tests.console.plans.scene import CLUSTER, Scene, approved, arrives, observe, ran, scene, started, where
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PARAMS = {"depth": 3, "max_moves": None}
@@ -38,6 +38,7 @@ def planned(one: Scene, goal: dict[str, Any]) -> Plan:
         operator(), source_id=one.source.pk, cluster=CLUSTER, models=[], params=PARAMS, seed=0, goal=goal
     )
     planning.compute(asked.pk)
+    observe(one.source)  # where kernels had to be compiled first, the reading is old by now
     return Plan.objects.get(pk=asked.pk)
 
 
