@@ -3,22 +3,25 @@
 Let F be the sum of what is free on all nodes that may receive and are not empty.  Emptying node j sends its use to
 other nodes and takes its own free part out of F, so the emptied nodes X satisfy sum over X of (use + free) <= F, plus
 the size of every empty node that is opened, each of which costs one.  Taking the smallest use + free first, and the
-largest empty node first, gives the largest count: O(n log n).  This holds for GPU milli, CPU and memory, for the
-cluster as a whole and for every group of GPU models between which pods may move; the least of these is the bound.
+largest empty node first, gives the largest count: O(n log n).  This holds for GPU milli, CPU and memory, and for places
+for whole GPUs (``kinds.places``): free GPUs in ones and twos are none for pods of eight.  It holds for the cluster as a
+whole and for every group of GPU models between which pods may move; the least of these is the bound.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler.cluster.occupancy import borrowers
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Ints, Longs, Snapshot
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import Compiled
-from scheduler.consolidation.columns import Arena
+from scheduler.consolidation.columns import NONE, Arena
+from scheduler.consolidation.kinds import movable, places, sizes_of, whole
 from scheduler.plan.plan import Bound
 
-RESOURCES = 3  # GPU milli, CPU milli, memory MiB
+AMOUNTS = 3  # GPU milli, CPU milli, memory MiB; places for whole GPUs come after them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +57,7 @@ def _most(fluid: _Fluid, inside: Bools, room: Longs) -> int:
     """The least over all resources of the largest net count among the nodes ``inside``."""
     able, empty = inside & fluid.may_empty, inside & fluid.empty
     best = int(able.sum())
-    for r in range(RESOURCES):
+    for r in range(room.shape[1]):
         weight = np.cumsum(np.sort((fluid.use + fluid.free)[able, r]))
         opened = np.concatenate([[0], np.cumsum(np.sort(fluid.free[empty, r])[::-1])])
         total = int(room[inside & ~fluid.empty, r].sum())
@@ -70,15 +73,30 @@ def _fluid(snapshot: Snapshot, compiled: Compiled) -> _Fluid:
     row = a.pod[pods]
     amounts = np.stack([row[:, c.P_GPUS] * row[:, c.P_MILLI], row[:, c.P_CPU], row[:, c.P_MEMORY]], 1)
     home = snapshot.pod_node[pods]
-    use, floating = np.zeros((nodes, RESOURCES), np.int64), np.zeros((nodes, RESOURCES), np.int64)
+    use, floating = np.zeros((nodes, AMOUNTS), np.int64), np.zeros((nodes, AMOUNTS), np.int64)
     np.add.at(use, home, amounts)
     light = (a.pod[pods, c.P_GPUS] == 0) & (a.pod[pods, c.P_FIXED] == 0)
     np.add.at(floating, home[light], amounts[light])
     left = a.node[:, [c.N_MILLI, c.N_CPU, c.N_MEMORY]]
     left[:, 0] += _lent_shares(snapshot)
-    free = np.maximum(left, 0) * snapshot.node_usable[:, None]
+    taken, places = _in_places(snapshot, a)
+    use, floating = np.hstack([use, taken]), np.hstack([floating, np.zeros_like(taken)])
+    free = np.maximum(np.hstack([left, places]), 0) * snapshot.node_usable[:, None]
     able = (a.node[:, c.N_DRAINABLE] == 1) & (a.node[:, c.N_WORK] > 0) & (a.node[:, c.N_PINNED] == 0)
     return _Fluid(free, use, floating, able & ~_tied(snapshot, a), compiled.empty_before)
+
+
+def _in_places(snapshot: Snapshot, a: Arena) -> tuple[Longs, Longs]:
+    """[n, sizes] Places that pods take which may move, and that are left beside them."""
+    lent = borrowers(snapshot)
+    of = movable(a)
+    rows = np.setdiff1d(np.flatnonzero(of != NONE), lent)
+    pod = a.pod[rows]
+    sizes = sizes_of(pod)
+    taken = np.zeros((len(a.node), len(sizes)), np.int64)
+    np.add.at(taken, pod[:, c.P_NODE], whole(pod)[:, None] // np.array(sizes, np.int64))
+    left = list(places(a, of, sizes, lent))
+    return taken, np.stack(left, 1) if left else np.zeros_like(taken)
 
 
 def _lent_shares(snapshot: Snapshot) -> Longs:

@@ -34,40 +34,47 @@ class Kinds:
 
 def kinds_of(a: Arena, lent: Ints) -> Kinds:
     """Number the pods that may move, as the tables stand before any move; ``lent``: rows of borrowers."""
-    rows = np.flatnonzero((a.pod[:, c.P_NODE] >= 0) & (a.pod[:, c.P_FIXED] == 0) & (a.pod[:, c.P_AGENT] == 0))
+    of = movable(a)
+    rows = np.flatnonzero(of != NONE)
     company = np.where(a.pod[rows, c.P_TRAITS] & WITH_COMPANY, a.pod[rows, c.P_COMPANY], NONE)
     asked = np.column_stack([a.pod[rows][:, ASKED], company])
     number = number_alike(asked, range(asked.shape[1]))
-    of = np.full(len(a.pod), NONE, np.int64)
     of[rows] = number
     first = rows[np.unique(number, return_index=True)[1]]
-    uses, sizes = _uses(a.pod), _sizes(a.pod[first])
-    asks = np.column_stack([uses[first], *(_whole(a.pod[first]) // size for size in sizes)])
-    free = np.column_stack([_free(a, uses, lent), *_places(a, of, sizes, lent)])
+    uses, sizes = _uses(a.pod), sizes_of(a.pod[first])
+    asks = np.column_stack([uses[first], *(whole(a.pod[first]) // size for size in sizes)])
+    free = np.column_stack([_free(a, uses, lent), *places(a, of, sizes, lent)])
     return Kinds(of, asks, first, free)
 
 
-def _sizes(pod: Longs) -> list[int]:
+def movable(a: Arena) -> Longs:
+    """[p] 0 for pods that may move, NONE for the others, as the tables stand before any move."""
+    free = (a.pod[:, c.P_NODE] >= 0) & (a.pod[:, c.P_FIXED] == 0) & (a.pod[:, c.P_AGENT] == 0)
+    return np.where(free, 0, NONE)
+
+
+def sizes_of(pod: Longs) -> list[int]:
     """Numbers of whole GPUs above one that a pod asks for, most at first."""
-    sizes = np.unique(_whole(pod))
+    sizes = np.unique(whole(pod))
     return sizes[sizes > 1][::-1].tolist()  # type: ignore[no-any-return]
 
 
-def _whole(pod: Longs) -> Longs:
+def whole(pod: Longs) -> Longs:
+    """[pod] Whole GPUs that are asked for."""
     return np.where(pod[:, c.P_MILLI] == WHOLE_GPU_MILLI, pod[:, c.P_GPUS], 0)
 
 
-def _places(a: Arena, of: Longs, sizes: list[int], lent: Ints) -> Iterator[Longs]:
+def places(a: Arena, of: Longs, sizes: list[int], lent: Ints) -> Iterator[Longs]:
     """[n] For each size: places on what the pods that stay leave, without those that are taken now."""
     stay = a.pod[:, c.P_NODE] >= 0
     stay[lent] = False
-    fixed, movable = np.flatnonzero(stay & (of == NONE)), np.flatnonzero(stay & (of != NONE))
+    fixed, moves = np.flatnonzero(stay & (of == NONE)), np.flatnonzero(stay & (of != NONE))
     left = a.node[:, c.N_ROOM] * WHOLE_GPU_MILLI
     np.subtract.at(left, a.pod[fixed, c.P_NODE], a.pod[fixed, c.P_GPUS] * a.pod[fixed, c.P_MILLI])
     for size in sizes:
-        places = np.maximum(left, 0) // WHOLE_GPU_MILLI // size
-        np.subtract.at(places, a.pod[movable, c.P_NODE], _whole(a.pod[movable]) // size)
-        yield np.maximum(places, 0)
+        found = np.maximum(left, 0) // WHOLE_GPU_MILLI // size
+        np.subtract.at(found, a.pod[moves, c.P_NODE], whole(a.pod[moves]) // size)
+        yield np.maximum(found, 0)
 
 
 def _uses(pod: Longs) -> Longs:

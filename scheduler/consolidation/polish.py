@@ -21,11 +21,15 @@ from scheduler.consolidation.walk import Walk
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Polished:
-    """``log`` as in the arena; ``upper`` bounds net emptied nodes; ``effort`` was spent, in the solver's measure."""
+    """``log`` as in the arena; ``upper`` bounds net emptied nodes; ``effort`` was spent, in the solver's measure.
+
+    Where ``net`` reaches ``upper`` no plan empties as many nodes in fewer than ``fewest`` moves.
+    """
 
     log: Longs
     net: int
     upper: int
+    fewest: int
     effort: float
 
 
@@ -43,7 +47,7 @@ def polish(search: Search, snapshot: Snapshot) -> Polished:
         install(a, log)
     # A bound on plans that empty the nodes asked for first says nothing about the others
     upper = search.upper if start.drained & _first(search) else min(search.upper, answer.upper)
-    return Polished(a.log[: a.work[c.W_MOVES]].copy(), net_of(compiled), upper, answer.effort)
+    return Polished(a.log[: a.work[c.W_MOVES]].copy(), net_of(compiled), upper, answer.fewest, answer.effort)
 
 
 def _ask(search: Search, usable: Bools, kinds: Kinds, start: Counts) -> Answer:

@@ -12,7 +12,7 @@ def least(rules: cp_model.CpModel, effort: float) -> float | None:
 
     ``effort`` in the solver's deterministic seconds: equal rules have equal answers.
     """
-    model = _continuous(rules)
+    model = as_linear(rules, whole=False)
     solver = model_builder.Solver("glop")
     solver.set_solver_specific_parameters(EFFORT.format(effort))
     if solver.solve(model) != model_builder.SolveStatus.OPTIMAL:
@@ -20,12 +20,13 @@ def least(rules: cp_model.CpModel, effort: float) -> float | None:
     return float(solver.objective_value)
 
 
-def _continuous(rules: cp_model.CpModel) -> model_builder.Model:
+def as_linear(rules: cp_model.CpModel, *, whole: bool) -> model_builder.Model:
+    """The same linear rules for another solver; ``whole``: without fractions."""
     model = model_builder.Model()  # type: ignore[no-untyped-call]
     to = model.helper
     for variable in rules.proto.variables:
         low, high = variable.domain
-        to.set_var_integrality(to.add_var(), False)
+        to.set_var_integrality(to.add_var(), whole)
         to.set_var_lower_bound(to.num_variables() - 1, low)
         to.set_var_upper_bound(to.num_variables() - 1, high)
     for rule in rules.proto.constraints:

@@ -86,7 +86,7 @@ def test_no_outcome_of_a_tiny_world_with_loans_beats_the_bound() -> None:
 def test_the_gap_is_said_in_parts_of_the_bound() -> None:
     made = world().nodes("n0", "n1", "n2")
     for name in ("n0", "n1", "n2"):
-        made.pod(f"p-{name}", name, 5)
+        made.pod(f"p-{name}", name, 1, cpu_milli=70_000)
     plan = plan_of(made, exact_up_to=0)
     assert (plan.net_emptied, plan.bound.net_upper, plan.bound.gap, plan.bound.proven) == (0, 1, 1.0, False)
 

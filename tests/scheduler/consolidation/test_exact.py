@@ -17,7 +17,7 @@ from scheduler.consolidation.planner import Params, consolidate, unproven
 from scheduler.consolidation.polish import counts_of
 from scheduler.consolidation.rounds import net_of
 from scheduler.consolidation.walk import Walk
-from scheduler.plan.plan import Plan
+from scheduler.plan.plan import Bound, Plan
 from scheduler.plan.verify import verify
 from scheduler.worlds.generate import generate
 from tests.builders.random_worlds import random_world
@@ -110,10 +110,18 @@ def halves() -> World:
     return made
 
 
-def test_whole_gpus_that_only_fit_in_parts_are_seen_by_the_solver() -> None:
-    """The flows let one node go (6 free, 5 in use); counted by pods none can."""
-    assert (plan_of(halves(), exact_up_to=0).bound.net_upper, plan_of(halves()).bound.net_upper) == (1, 0)
-    assert plan_of(halves()).bound.proven
+def test_whole_gpus_that_only_fit_in_parts_are_seen_without_the_solver() -> None:
+    """6 GPUs are free and 5 would move, but none of the 2 and 1 is a place for 5."""
+    assert plan_of(halves(), exact_up_to=0).bound == Bound(net_upper=0, gap=0.0, proven=True)
+
+
+def test_cores_that_only_fit_in_parts_are_seen_by_the_solver() -> None:
+    """The flows let one node go; counted by pods none can."""
+    made = world().nodes("n0", "n1", "n2")
+    for name in ("n0", "n1", "n2"):
+        made.pod(f"p-{name}", name, 1, cpu_milli=70_000)
+    assert (plan_of(made, exact_up_to=0).bound.net_upper, plan_of(made).bound.net_upper) == (1, 0)
+    assert plan_of(made).bound.proven
 
 
 def test_shares_over_one_half_need_a_device_each() -> None:
