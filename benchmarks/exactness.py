@@ -1,14 +1,16 @@
 """Consolidation against the proven optimum: the chains alone, with the exact stage, and a plain ILP beside them.
 
-    python -m benchmarks.exactness [--worlds 20] [--nodes 25 50 100] [--world NAME ...] [--plain-up-to 25] [--shapes CSV]
+    python -m benchmarks.exactness [--worlds 20] [--nodes 25 50 100] [--world NAME ...]
+        [--plain-up-to 25] [--shapes CSV]
 
 Worlds with the seeds 0, 1, ...; plan seed 0.  For each planner: worlds whose plan its own bound proves; then, against
 the bound of the exact stage, net emptied of all worlds, the furthest that any is below, and worlds that reach it; moves
-over the fewest that the solver proves for as many nodes, in proven worlds whose plan empties as many; CPU seconds of the
-call without the proof of blockers: median, spread (largest less smallest) and worst.  Compilation is over before.
+over the fewest that the solver proves for as many nodes, in proven worlds whose plan empties as many; CPU seconds of
+the call without the proof of blockers: median, spread (largest less smallest) and worst.  Compilation is over before.
 
-The plain ILP has one binary for each pod and node that may run it, and HiGHS; it knows CPU, memory, GPU milli, slots and
-anti-affinity, no devices and no order of moves.  "ended" counts the worlds where it did within ``--plain-seconds``.
+The plain ILP has one binary for each pod and node that may run it, and HiGHS; it knows CPU, memory, GPU milli, slots
+and anti-affinity, no devices and no order of moves.  "ended" counts the worlds where it did within
+``--plain-seconds``.
 openb70c is drawn from the trace's pods: ``--shapes``, else from SLACKLINE_SHARED, else it is left out.
 """
 

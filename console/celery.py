@@ -16,6 +16,7 @@ QUEUES = ("observe", "plan", "execute")
 ROUTES = {
     "inventory.*": {"queue": "observe"},
     "consolidation.*": {"queue": "plan"},
+    "routines.*": {"queue": "observe"},
     "plans.execute": {"queue": "execute"},
     "plans.*": {"queue": "observe"},
 }
@@ -28,6 +29,7 @@ app.conf.task_default_queue = "observe"
 app.conf.beat_schedule = {
     "observe what is due": {"task": "inventory.observe_due", "schedule": 1.0, "options": {"expires": 2.0}},
     "sweep plans": {"task": "plans.sweep", "schedule": 5.0, "options": {"expires": 10.0}},
+    "open routines": {"task": "routines.open_due", "schedule": 15.0, "options": {"expires": 30.0}},
 }
 app.steps["worker"].add(DjangoStructLogInitStep)
 app.autodiscover_tasks()

@@ -99,6 +99,7 @@ INSTALLED_APPS = [
     "console.policies",
     "console.plans",
     "console.consolidation",
+    "console.routines",
     "console.overview",
     "console.demo",
 ]
@@ -302,6 +303,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_NAME_OVERRIDES": {
         "PolicyScopeEnum": "console.policies.choices.Scope",
         "PlanKind": "console.plans.choices.Kind",
+        "RoutineKind": "console.routines.choices.Kind",
         "PlanState": "console.plans.choices.State",
         "StepState": "console.plans.choices.StepState",
         "SourceKind": "console.inventory.choices.SourceKind",

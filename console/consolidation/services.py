@@ -35,6 +35,7 @@ def request(
     seed: int,
     goal: dict[str, Any] | None = None,
     request_key: str | None = None,
+    because: str = "",
 ) -> Plan:
     """Ask for a plan in one cluster: for ``goal`` (kind and its fields), else one that empties nodes of ``models``.
 
@@ -58,6 +59,7 @@ def request(
         seed=_within("seed", seed, SEEDS) or 0,
         title=_title(ask, sorted(set(models)), cluster),
         request_key=request_key,
+        because=because,
     )
 
 

@@ -44,6 +44,8 @@ STATES: dict[str, Look] = {
     "not_ready": Look("bad", "plug-off", "not ready"),
     "ready": Look("ok", "check", "ready"),
     "locked": Look("warn", "lock", "locked"),
+    "active": Look("ok", "repeat", "Active"),
+    "ended": Look("", "circle-x", "Ended"),
     "asked": Look("warn", "user-check", "Waits for the owner"),
     "release_ahead": Look("ok", "circle-check", "Released"),
     "release_on": Look("ok", "lock", "Released now"),

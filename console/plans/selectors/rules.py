@@ -124,7 +124,7 @@ def pace_of(plan: Plan, waves: Sequence[WaveRow]) -> Pace | None:
     limits = [
         LimitRow(SETTINGS[name].label, SETTINGS[name].said(one["value"]), one["origin"])
         for word, name in SETTING_OF.items()
-        if (one := said["limits"][word])["value"] is not None
+        if (one := said["limits"].get(word)) and one["value"] is not None  # plans outlive the list of limits
     ]
     limits += [
         LimitRow(f"Tenant {tenant}", SETTINGS["moves_per_tenant"].said(most), f"tenant {tenant}")

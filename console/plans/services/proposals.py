@@ -37,6 +37,7 @@ def open_plan(
     request_key: str | None = None,
     parent_id: int | None = None,
     origin: str = "",
+    because: str = "",
 ) -> Plan:
     """Store a request and send it to a planner.  The same ``request_key`` of the same person gives the same plan."""
     require(user, "plans.request_plan")
@@ -47,8 +48,9 @@ def open_plan(
     try:
         with transaction.atomic():
             plan = Plan.objects.create(
-                proposer=user, title=title, request_key=request_key, parent_id=parent_id, origin=origin, **asked
-            )
+                proposer=user, title=title, request_key=request_key, parent_id=parent_id, origin=origin,
+                because=because, **asked,
+            )  # fmt: skip
             audit.record(actor=user, action="plan.requested", target_kind="plan", target_id=str(plan.pk), detail=asked)
             announce(plan, "plan.requested")
             enqueue(f"{kind}.plan", plan_id=plan.pk)

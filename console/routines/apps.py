@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class RoutinesConfig(AppConfig):
+    name = "console.routines"
+    label = "routines"
