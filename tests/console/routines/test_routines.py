@@ -63,6 +63,8 @@ def test_its_owner_cannot_approve_its_plans() -> None:
     assert row.next_at is not None and services.open_due(row.next_at) == 1
     plan = Plan.objects.latest("pk")
     Plan.objects.filter(pk=plan.pk).update(state="proposed", digest="d" * 64, expires_at=timezone.now() + HOUR)
+    with pytest.raises(Denied, match="somebody else"):
+        plans.approve_plan(owner, plan.pk, "d" * 64, "mine")
 
 
 def test_never_two_plans_of_one_routine() -> None:
