@@ -1,6 +1,7 @@
 """What the OpenAPI schema promises, tried by schemathesis: invented calls by people of several roles, with tokens."""
 
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -46,6 +47,12 @@ def _one_connection() -> Iterator[None]:
     yield
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)
+
+
+@pytest.fixture(autouse=True)
+def _bodies_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client leaves the files of large bodies to the garbage collector, which then warns in some later test."""
+    monkeypatch.setattr("werkzeug.test.TemporaryFile", lambda _mode: BytesIO())
 
 
 @pytest.fixture
