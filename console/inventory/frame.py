@@ -23,8 +23,10 @@ def register() -> None:
     register_entry(Entry("nodes", "Nodes", "inventory:nodes", "server", order=12, permission=own))
     register_entry(Entry("pods", "Pods", "inventory:pods", "box", order=14, permission=own))
     register_entry(Entry("idle", "Idle", "inventory:idle", "zzz", order=27, permission=own))
+    # For those who answer; operators come from their plans, and their bar is full.
+    answers = "inventory.answer_release"
     register_entry(
-        Entry("owner-locks", "Locks", "inventory:owner-locks", "lock", order=28, permission=own, count=to_answer)
+        Entry("owner-locks", "Locks", "inventory:owner-locks", "lock", order=28, permission=answers, count=to_answer)
     )
     register_entry(Entry("sources", "Sources", "inventory:sources", "database", order=70, permission=fleet))
     register_hits("nodes and pods", hits)
