@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from scheduler.cluster.errors import InputError
+from scheduler.cluster.ports import port_of
 from scheduler.cluster.records import TolerationRecord
 from scheduler.kubernetes.accelerators import MODEL_LABELS, VENDORS, model_of
 from scheduler.kubernetes.builtin import Affinity, Container, Pod, PodAffinityTerm, PodSpec, SpreadConstraint
@@ -241,7 +243,10 @@ def _toleration_records(found: tuple[Toleration, ...]) -> tuple[tuple[Toleration
 
 
 def _host_ports(containers: Iterable[Container]) -> tuple[str, ...]:
-    """The scheduler's rule: a port of one protocol at one address, where no address or 0.0.0.0 are all of them."""
+    """The scheduler's rule: a port of one protocol at one address, where no address or 0.0.0.0 are all of them.
+
+    Raises ``InputError`` for what is no port: such a pod is bad, and loses no other.
+    """
     found: dict[tuple[int, str, str], None] = {}
     for container in containers:
         for port in container.ports:
@@ -249,4 +254,10 @@ def _host_ports(containers: Iterable[Container]) -> tuple[str, ...]:
                 address = f"[{port.host_ip}]" if ":" in port.host_ip else port.host_ip
                 everywhere = port.host_ip in ("", "0.0.0.0", "::")
                 found[port.host_port, port.protocol or "TCP", "*" if everywhere else address] = None
-    return tuple(f"{address}:{number}/{protocol}" for number, protocol, address in sorted(found))
+    ports = tuple(f"{address}:{number}/{protocol}" for number, protocol, address in sorted(found))
+    for port_text in ports:
+        try:
+            port_of(port_text)
+        except ValueError as error:
+            raise InputError("$.spec.containers[].ports", port_text, str(error)) from error
+    return ports

@@ -176,7 +176,7 @@ def read_pod(pod: SeenPod, options: Options, pool: Pool) -> PodFacts:
         ready=any(c.type == "Ready" and c.status == "True" for c in status.conditions),
         terminating=deleted is not None,
         # The API names the end of the grace period; the record wants the instant of the deletion
-        deleted_at_s=_seconds(deleted) - (grace or 0) if deleted is not None else None,
+        deleted_at_s=max(-MAX_TIME, _seconds(deleted) - (grace or 0)) if deleted is not None else None,
         grace_s=min(grace, MAX_TIME) if grace is not None and deleted is not None else None,
         started_s=_seconds(status.start_time) if status.start_time is not None else None,
         volumes=tuple(

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from scheduler.cluster.build import build
 from scheduler.cluster.errors import InputError
 from scheduler.kubernetes.dump import read_dump
 from scheduler.kubernetes.reader import Reading
@@ -53,3 +54,22 @@ def test_an_item_that_is_no_object_is_refused(item: Any) -> None:
 def test_a_kind_that_is_not_read_is_passed_over() -> None:
     secret = {"metadata": {"name": "s"}}
     assert dumped([secret], kind="SecretList", apiVersion="v1").document.nodes == []
+
+
+ODD = {
+    "a grace period beyond time": {
+        "metadata": {"deletionTimestamp": "2026-11-30T04:00:30Z", "deletionGracePeriodSeconds": 2**63 - 1}
+    },
+    "a port beyond ports": {"spec": {"containers": [{"name": "c", "ports": [{"hostPort": 99_999}]}]}},
+    "an address that is none": {
+        "spec": {"containers": [{"name": "c", "ports": [{"hostPort": 80, "hostIP": "x:5/y"}]}]}
+    },
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=list(ODD))
+def test_one_odd_pod_loses_no_other_and_the_rest_can_be_built(odd: Row) -> None:
+    found = dumped([node("n1"), pod("good"), pod("odd", **odd)], kind="List")
+    assert "good" in [one.name for one in found.document.pods]
+    assert build(found.document).node_name == ("n1",)
+    assert len(found.document.pods) + len(found.bad) == 2
