@@ -173,7 +173,7 @@ def _shows_what_changed(page: Page, pod: str) -> None:
     expect(banner.locator(".plan-changes")).to_contain_text("locked")
     expect(page.locator(".sl-steps [data-state=bad]")).to_have_count(1)
     expect(page.locator("#plan-side button:has-text('Approve')")).to_have_count(0)
-    expect(page.locator("#moves tr.sl-hot")).to_contain_text(pod)
+    expect(page.locator("#moves tr.sl-hot", has_text=pod)).to_be_visible()  # what waits for it is hot, too
     expect(page.locator("#moves [name=stale]")).to_be_visible()
     assert page.evaluate("window.__stayed"), "nobody has to reload"
 
