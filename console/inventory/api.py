@@ -9,92 +9,50 @@ from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from console.inventory import selectors, services
 from console.inventory import serializers as shapes
+from console.inventory.api_tables import PAGING, OwnView, envelope, page_of, sort, text
 from console.inventory.choices import HealthCode, UploadKind
-from console.inventory.filters import read_table
 from console.inventory.selectors.nodes import SORTS as NODE_SORTS
-from console.inventory.selectors.paging import BadCursorError, Page
 from console.inventory.selectors.pods import SORTS as POD_SORTS
 from console.rest.permissions import NeedsPermission
-from console.ui.orders import no_order_words
 
-OWN, FLEET, LOAD = "inventory.view_own", "inventory.view_fleet", "inventory.load_cluster"
-
-
-def _text(name: str, words: str = "", choices: tuple[str, ...] | None = None) -> OpenApiParameter:
-    return OpenApiParameter(name, OpenApiTypes.STR, description=words, enum=choices)
+FLEET, LOAD = "inventory.view_fleet", "inventory.load_cluster"
 
 
 FILTERS = [
-    _text("source"),
-    _text("cluster"),
-    _text("model"),
-    _text("asw", "an ASW by name, or - for nodes without a label"),
-    _text("tenant"),
-    _text("health", choices=tuple(HealthCode.values)),
-    _text("text", "part of a name"),
-]
-PAGING = [
-    _text("cursor", "as given in next and previous"),
-    OpenApiParameter("limit", OpenApiTypes.INT, description="rows of a page, 1 to 200"),
+    text("source"),
+    text("cluster"),
+    text("model"),
+    text("asw", "an ASW by name, or - for nodes without a label"),
+    text("tenant"),
+    text("health", choices=tuple(HealthCode.values)),
+    text("text", "part of a name"),
 ]
 IDENTITY = [
     OpenApiParameter("cluster", OpenApiTypes.STR, required=True),
     OpenApiParameter("name", OpenApiTypes.STR, required=True, description="of a pod or a workload: namespace/name"),
-    _text("source", "where several sources have such a thing"),
+    text("source", "where several sources have such a thing"),
 ]
-POOL = _text("pool", "a key of fleet/pools/; the largest pool where none is named")
+POOL = text("pool", "a key of fleet/pools/; the largest pool where none is named")
 
 
-def _sort(words: tuple[str, ...]) -> OpenApiParameter:
-    return _text("sort", "a leading - turns it round", (*words, *(f"-{word}" for word in words)))
-
-
-class _View(APIView):
-    permission = OWN
-    permission_classes = (NeedsPermission,)
-
-
-class _List(_View):
+class _List(OwnView):
     """A page of rows that stands still."""
 
     def answer(self, request: Request, read: Any, serializer: Any, orders: tuple[str, ...], usual: str) -> Response:
-        view = read_table(request.query_params, selectors.Filters.of(request.query_params), orders, usual)
-        if view.no_order:
-            raise ValidationError({"sort": [no_order_words(view.no_order, orders)]})
         try:
-            page = read(request.user, view.filters, sort=view.sort, cursor=view.cursor, size=view.size)
-        except BadCursorError as error:
-            raise ValidationError({"cursor": [str(error)]}) from error
+            page = page_of(request, selectors.Filters.of(request.query_params), read, orders, usual)
         except selectors.NotThereError as error:
             raise NotFound(str(error)) from error
-        return Response(serializer(self._envelope(request, page)).data)
-
-    def _envelope(self, request: Request, page: Page[Any]) -> dict[str, Any]:
-        return {
-            "next": self._link(request, page.next),
-            "previous": self._link(request, page.previous),
-            "total": page.total,
-            "start": page.start,
-            "revision": page.revision,
-            "results": page.rows,
-        }
-
-    def _link(self, request: Request, cursor: str | None) -> str | None:
-        if cursor is None:
-            return None
-        query = request.query_params.copy()
-        query["cursor"] = cursor
-        return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
+        return Response(serializer({**envelope(request, page), "revision": page.revision}).data)
 
 
 class NodeList(_List):
     """Nodes, by filter and order; a tenant's user gets those that carry its pods."""
 
-    @extend_schema(parameters=[*FILTERS, _sort(NODE_SORTS), *PAGING], responses=shapes.NodePageSerializer)
+    @extend_schema(parameters=[*FILTERS, sort(NODE_SORTS), *PAGING], responses=shapes.NodePageSerializer)
     def get(self, request: Request) -> Response:
         return self.answer(
             request, selectors.node_rows, shapes.NodePageSerializer, selectors.node_orders(request.user), "name"
@@ -104,12 +62,12 @@ class NodeList(_List):
 class PodList(_List):
     """Pods, by filter and order; a tenant's user gets its own."""
 
-    @extend_schema(parameters=[*FILTERS, _sort(POD_SORTS), *PAGING], responses=shapes.PodPageSerializer)
+    @extend_schema(parameters=[*FILTERS, sort(POD_SORTS), *PAGING], responses=shapes.PodPageSerializer)
     def get(self, request: Request) -> Response:
         return self.answer(request, selectors.pod_rows, shapes.PodPageSerializer, POD_SORTS, "namespace")
 
 
-class _One(_View):
+class _One(OwnView):
     """One thing by its names, which may hold slashes and therefore stand in the query."""
 
     def answer(self, request: Request, read: Any, serializer: Any) -> Response:
@@ -148,7 +106,7 @@ class WorkloadDetail(_One):
         return self.answer(request, selectors.workload_card, shapes.WorkloadCardSerializer)
 
 
-class SourceList(_View):
+class SourceList(OwnView):
     """Sources and how they fare; files make new ones."""
 
     permissions = {"GET": FLEET, "POST": LOAD}  # noqa: RUF012
@@ -197,7 +155,7 @@ def _receive(user: Any, given: dict[str, Any]) -> tuple[Any, bool]:
     return services.receive_files(user, name, kind, files, params), False
 
 
-class UploadDetail(_View):
+class UploadDetail(OwnView):
     """What became of files that somebody gave."""
 
     permission = LOAD
@@ -223,7 +181,7 @@ class ObservationList(generics.ListAPIView[Any]):
         return selectors.observation_rows(self.request.user)
 
 
-class Headline(_View):
+class Headline(OwnView):
     """The figures of the first page; with filters, of what they leave."""
 
     @extend_schema(parameters=FILTERS, responses=shapes.TileSerializer(many=True))
@@ -232,7 +190,7 @@ class Headline(_View):
         return Response(shapes.TileSerializer(tiles, many=True).data)
 
 
-class FleetLayout(_View):
+class FleetLayout(OwnView):
     """Newest revision of the map and the digest of its layout."""
 
     permission = FLEET
@@ -242,7 +200,7 @@ class FleetLayout(_View):
         return Response(shapes.FleetLayoutSerializer(selectors.fleet_layout(request.user)).data)
 
 
-class PoolList(_View):
+class PoolList(OwnView):
     """A model in all clusters, or in one."""
 
     @extend_schema(responses=shapes.PoolChoiceSerializer(many=True))
@@ -250,7 +208,7 @@ class PoolList(_View):
         return Response(shapes.PoolChoiceSerializer(selectors.pool_choices(request.user), many=True).data)
 
 
-class ShapeList(_View):
+class ShapeList(OwnView):
     """What each request shape could use of a pool now."""
 
     @extend_schema(parameters=[POOL], responses=shapes.ShapeTotalSerializer(many=True))
@@ -259,10 +217,10 @@ class ShapeList(_View):
         return Response(shapes.ShapeTotalSerializer(rows, many=True).data)
 
 
-class WaterfallDetail(_View):
+class WaterfallDetail(OwnView):
     """Where the GPUs of a pool are, cause by cause, for one request shape."""
 
-    @extend_schema(parameters=[POOL, _text("shape", "such as 8G96C")], responses=shapes.WaterfallSerializer)
+    @extend_schema(parameters=[POOL, text("shape", "such as 8G96C")], responses=shapes.WaterfallSerializer)
     def get(self, request: Request) -> Response:
         query = request.query_params
         found = selectors.waterfall(request.user, query.get("pool", ""), query.get("shape", ""))
@@ -271,7 +229,7 @@ class WaterfallDetail(_View):
         return Response(shapes.WaterfallSerializer(found).data)
 
 
-class FitsDetail(_View):
+class FitsDetail(OwnView):
     """How many jobs of each size find room at once, at each level."""
 
     @extend_schema(parameters=[POOL], responses=shapes.FitsSerializer)
@@ -282,13 +240,13 @@ class FitsDetail(_View):
         return Response(shapes.FitsSerializer(found).data)
 
 
-class StandbySeries(_View):
+class StandbySeries(OwnView):
     """GPUs asleep and lent, hour by hour of UTC, named in a zone."""
 
     permission = FLEET
 
     @extend_schema(
-        parameters=[OpenApiParameter("hours", OpenApiTypes.INT, description="1 to 168"), _text("zone", "IANA name")],
+        parameters=[OpenApiParameter("hours", OpenApiTypes.INT, description="1 to 168"), text("zone", "IANA name")],
         responses=shapes.BucketSerializer(many=True),
     )
     def get(self, request: Request) -> Response:

@@ -2,73 +2,46 @@
 
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from console.inventory import selectors, services
 from console.inventory import serializers_idle as shapes
-from console.inventory.filters import read_table
+from console.inventory.api_tables import PAGING, OwnView, envelope, page_of, sort, text
 from console.inventory.selectors.idling import GROUPS, SORTS, WINDOWS
-from console.inventory.selectors.paging import BadCursorError
-from console.rest.permissions import NeedsPermission
-from console.ui.orders import no_order_words
 
-OWN, FLEET, LOAD = "inventory.view_own", "inventory.view_fleet", "inventory.load_cluster"
-WORDS = (*SORTS, *(f"-{word}" for word in SORTS))
-
-
-def _text(name: str, words: str = "", choices: tuple[str, ...] | None = None) -> OpenApiParameter:
-    return OpenApiParameter(name, OpenApiTypes.STR, description=words, enum=choices)
+FLEET, LOAD = "inventory.view_fleet", "inventory.load_cluster"
 
 
 FILTERS = [
-    _text("window", "so many full hours, and the one that runs", tuple(WINDOWS)),
-    _text("by", "one row for each", tuple(GROUPS)),
-    _text("source"),
-    _text("tenant"),
-    _text("text", "part of a name"),
-    _text("sort", "a leading - turns it round", WORDS),
-    _text("cursor", "as given in next and previous"),
-    OpenApiParameter("limit", OpenApiTypes.INT, description="rows of a page, 1 to 200"),
+    text("window", "so many full hours, and the one that runs", tuple(WINDOWS)),
+    text("by", "one row for each", tuple(GROUPS)),
+    text("source"),
+    text("tenant"),
+    text("text", "part of a name"),
+    sort(SORTS),
+    *PAGING,
 ]
 
 
-class _View(APIView):
-    permission = OWN
-    permission_classes = (NeedsPermission,)
-
-
-class IdleList(_View):
+class IdleList(OwnView):
     """Allocated, observed and idle GPU-hours by owner.  A tenant gets its own."""
 
     @extend_schema(operation_id="fleet_idle", parameters=FILTERS, responses=shapes.IdlePageSerializer)
     def get(self, request: Request) -> Response:
         filters = selectors.IdleFilters.of(request.query_params)
-        orders = selectors.idle_orders(filters.by)
-        view = read_table(request.query_params, filters, orders, "-idle")
-        if view.no_order:
-            raise ValidationError({"sort": [no_order_words(view.no_order, orders)]})
-        try:
-            page = selectors.idle_rows(request.user, filters, sort=view.sort, cursor=view.cursor, size=view.size)
-        except BadCursorError as error:
-            raise ValidationError({"cursor": [str(error)]}) from error
+        page = page_of(request, filters, selectors.idle_rows, selectors.idle_orders(filters.by), "-idle")
         found: dict[str, Any] = {
             "since": selectors.idle_since(filters),
-            "total": page.total,
-            "start": page.start,
-            "next": _link(request, page.next),
-            "previous": _link(request, page.previous),
-            "results": page.rows,
+            **envelope(request, page),
         }
         return Response(shapes.IdlePageSerializer(found).data)
 
 
-class UnhealthyList(_View):
+class UnhealthyList(OwnView):
     """Devices that are degraded or failed now, failed ones first; ``total`` counts those that are not listed, too."""
 
     @extend_schema(operation_id="fleet_unhealthy", responses=shapes.UnhealthySerializer)
@@ -77,7 +50,7 @@ class UnhealthyList(_View):
         return Response(shapes.UnhealthySerializer({"total": total, "results": rows}).data)
 
 
-class WattsNow(_View):
+class WattsNow(OwnView):
     """Measured power of all nodes that tell."""
 
     permission = FLEET
@@ -90,7 +63,7 @@ class WattsNow(_View):
         return Response(shapes.WattsSerializer(found).data)
 
 
-class ClusterTelemetry(_View):
+class ClusterTelemetry(OwnView):
     """The telemetry endpoint of a cluster and how it fares.  Its secret is never told."""
 
     permissions = {"GET": FLEET, "PUT": LOAD, "DELETE": LOAD}  # noqa: RUF012
@@ -122,7 +95,7 @@ class ClusterTelemetry(_View):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class TelemetryTest(_View):
+class TelemetryTest(OwnView):
     permission = LOAD
 
     @extend_schema(
@@ -150,11 +123,3 @@ def _cluster(request: Request, source_id: int) -> Any:
         return selectors.cluster_for(request.user, source_id)
     except selectors.NotThereError as error:
         raise NotFound("There is no such cluster.") from error
-
-
-def _link(request: Request, cursor: str | None) -> str | None:
-    if cursor is None:
-        return None
-    query = request.query_params.copy()
-    query["cursor"] = cursor
-    return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")

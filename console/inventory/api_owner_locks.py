@@ -3,76 +3,52 @@
 from collections.abc import Callable
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from console.inventory import selectors, services
 from console.inventory import serializers_owner_locks as shapes
-from console.inventory.filters import read_table
+from console.inventory.api_tables import OWN, PAGING, OwnView, envelope, page_of, sort, text
 from console.inventory.selectors.idling import WINDOWS
 from console.inventory.selectors.owner_locks import GROUPS, SORTS
-from console.inventory.selectors.paging import BadCursorError
 from console.rest.permissions import NeedsPermission
-from console.ui.orders import no_order_words
 
-OWN, ASK, ANSWER = "inventory.view_own", "inventory.ask_release", "inventory.answer_release"
-WORDS = (*SORTS, *(f"-{word}" for word in SORTS))
-
-
-def _text(name: str, words: str = "", choices: tuple[str, ...] | None = None) -> OpenApiParameter:
-    return OpenApiParameter(name, OpenApiTypes.STR, description=words, enum=choices)
+ASK, ANSWER = "inventory.ask_release", "inventory.answer_release"
 
 
 FILTERS = [
-    _text("window", "so many full hours, and the one that runs", tuple(WINDOWS)),
-    _text("by", "one row for each", GROUPS),
-    _text("source"),
-    _text("cluster"),
-    _text("tenant"),
-    _text("text", "part of a name"),
-    _text("sort", "a leading - turns it round", WORDS),
-    _text("cursor", "as given in next and previous"),
-    OpenApiParameter("limit", OpenApiTypes.INT, description="rows of a page, 1 to 200"),
+    text("window", "so many full hours, and the one that runs", tuple(WINDOWS)),
+    text("by", "one row for each", GROUPS),
+    text("source"),
+    text("cluster"),
+    text("tenant"),
+    text("text", "part of a name"),
+    sort(SORTS),
+    *PAGING,
 ]
 
 
-class _View(APIView):
-    permission = OWN
-    permission_classes = (NeedsPermission,)
-
-
-class OwnerLockList(_View):
+class OwnerLockList(OwnView):
     """What locks hold and strand, by owner.  A tenant gets its own."""
 
     @extend_schema(operation_id="owner_locks", parameters=FILTERS, responses=shapes.OwnerLockPageSerializer)
     def get(self, request: Request) -> Response:
         filters = selectors.OwnerLockFilters.of(request.query_params)
-        orders = selectors.owner_lock_orders(filters.by)
-        view = read_table(request.query_params, filters, orders, "-stranded")
-        if view.no_order:
-            raise ValidationError({"sort": [no_order_words(view.no_order, orders)]})
-        try:
-            page = selectors.owner_lock_rows(request.user, filters, sort=view.sort, cursor=view.cursor, size=view.size)
-        except BadCursorError as error:
-            raise ValidationError({"cursor": [str(error)]}) from error
+        page = page_of(
+            request, filters, selectors.owner_lock_rows, selectors.owner_lock_orders(filters.by), "-stranded"
+        )
         found: dict[str, Any] = {
             "since": selectors.owner_locks_since(filters),
             "sums": selectors.owner_lock_total(request.user, filters),
-            "total": page.total,
-            "start": page.start,
-            "next": _link(request, page.next),
-            "previous": _link(request, page.previous),
-            "results": page.rows,
+            **envelope(request, page),
         }
         return Response(shapes.OwnerLockPageSerializer(found).data)
 
 
-class OwnerLockDetail(_View):
+class OwnerLockDetail(OwnView):
     """One row of the ledger, over the last 24 hours."""
 
     @extend_schema(operation_id="owner_lock", responses=shapes.OwnerLockSerializer)
@@ -80,7 +56,7 @@ class OwnerLockDetail(_View):
         return Response(shapes.OwnerLockSerializer(_lock(request, lock_id)[1]).data)
 
 
-class AskRelease(_View):
+class AskRelease(OwnView):
     permission = ASK
 
     @extend_schema(operation_id="release_ask", request=shapes.AskSerializer, responses={201: shapes.ReleaseSerializer})
@@ -104,7 +80,7 @@ class ReleaseList(generics.ListAPIView[Any]):
         return selectors.releases(self.request.user)
 
 
-class AnswerRelease(_View):
+class AnswerRelease(OwnView):
     permission = ANSWER
 
     @extend_schema(operation_id="release_answer", request=shapes.AnswerSerializer, responses=shapes.ReleaseSerializer)
@@ -115,7 +91,7 @@ class AnswerRelease(_View):
         return Response(shapes.ReleaseSerializer(row).data)
 
 
-class TakeBackRelease(_View):
+class TakeBackRelease(OwnView):
     permission = ANSWER
 
     @extend_schema(
@@ -128,7 +104,7 @@ class TakeBackRelease(_View):
         return Response(shapes.ReleaseSerializer(row).data)
 
 
-class WithdrawRelease(_View):
+class WithdrawRelease(OwnView):
     permission = ASK
 
     @extend_schema(
@@ -161,11 +137,3 @@ def _lock(request: Request, lock_id: int) -> tuple[Any, Any]:
         return selectors.owner_lock_for(request.user, lock_id)
     except selectors.NotThereError as error:
         raise NotFound("There is no such lock.") from error
-
-
-def _link(request: Request, cursor: str | None) -> str | None:
-    if cursor is None:
-        return None
-    query = request.query_params.copy()
-    query["cursor"] = cursor
-    return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")

@@ -1,4 +1,4 @@
-"""The judge's say on a draft for a goal: without the chains that it refuses, and all or nothing where that is asked."""
+"""The judge's say on a draft: without the chains that it refuses, and all or nothing where that is asked."""
 
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.clearing import WHOLE_NOTE

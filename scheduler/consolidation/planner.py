@@ -6,11 +6,11 @@ import numpy as np
 
 from scheduler.cluster.build import only_cluster
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Longs, Snapshot
-from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import compile_arena
 from scheduler.consolidation.bound import net_upper
 from scheduler.consolidation.draft import Draft
 from scheduler.consolidation.goals import reach
+from scheduler.consolidation.legal import legal
 from scheduler.consolidation.moves import install, travel
 from scheduler.consolidation.params import ParamError, Params, Progress, Report
 from scheduler.consolidation.polish import polish
@@ -18,7 +18,6 @@ from scheduler.consolidation.proof import prove
 from scheduler.consolidation.rounds import Search, switches
 from scheduler.plan.goal import NODES
 from scheduler.plan.plan import Plan
-from scheduler.plan.verify import Violation, verify
 
 __all__ = ["ParamError", "Params", "Progress", "consolidate", "unproven"]
 
@@ -61,7 +60,7 @@ def _planned(
     search.run()
     draft = Draft(snapshot, compiled, params, seed, search.notes, upper)
     if search.notes or upper == 0 or len(snapshot.node_name) > params.exact_up_to:
-        return _legal(draft), 0.0
+        return legal(draft), 0.0
     return _exact(draft, search)
 
 
@@ -70,26 +69,13 @@ def _exact(draft: Draft, search: Search) -> tuple[Plan, float]:
     log = draft.compiled.arena.log[: draft.standing].copy()
     found = polish(search, draft.snapshot)
     draft.upper, draft.standing = found.upper, len(found.log)
-    plan = _legal(draft)
+    plan = legal(draft)
     if np.array_equal(found.log, log) or plan.net_emptied == found.net:
         return plan, found.effort
     travel(draft.compiled.arena, draft.standing, 0)
     install(draft.compiled.arena, log)
     draft.standing = len(log)
-    return max(plan, _legal(draft), key=lambda one: (one.net_emptied, -len(one.moves))), found.effort
-
-
-def _legal(draft: Draft) -> Plan:
-    """The draft's plan, without the chains that the judge refuses."""
-    searched = list(draft.notes)
-    chains = int(draft.compiled.arena.work[c.W_CHAINS])
-    plan = draft.plan(chains)
-    while plan.moves and not (verdict := verify(plan, draft.snapshot)).ok:
-        chains = min([chains - 1, *_blamed(plan, verdict.violations)])
-        draft.notes = [*searched, f"cut: refused by the judge: {verdict.violations[0].detail}"]
-        plan = draft.plan(chains)
-    draft.notes = searched
-    return plan
+    return max(plan, legal(draft), key=lambda one: (one.net_emptied, -len(one.moves))), found.effort
 
 
 def _scope(snapshot: Snapshot, params: Params) -> Bools:
@@ -109,7 +95,3 @@ def _first(snapshot: Snapshot, params: Params) -> Longs:
         if name not in row:
             raise ParamError("first", name, "no such node")
     return np.array([row[name] for name in params.first], np.int64)
-
-
-def _blamed(plan: Plan, violations: tuple[Violation, ...]) -> list[int]:
-    return [plan.moves[violation.move].chain for violation in violations if violation.move is not None]
