@@ -24,14 +24,10 @@ def node_fields(rows: Rows[NodeRecord], domains: Domains, clusters: Sequence[str
     nodes = rows.records
     models = sorted(set(rows.values("gpu_model")) - {""})
     devices = {n: tuple(listed) for n, listed in rows.given("devices")}
-    gpus = rows.integers("gpus", high=MAX_DEVICES)
-    _check_devices(rows, devices)
-    _check_taints(rows)
-    _check_resources(rows)
-    declared = rows.optional("allocatable_gpus", high=MAX_DEVICES)
+    checked = _checked(rows)
+    gpus, declared, max_pods = checked["gpus"], checked["allocatable_gpus"], checked["max_pods"]
     domain, by_asw = place_nodes(rows, domains)
     specs, spec_ix = _specs(rows)
-    max_pods = rows.optional("max_pods", high=MAX_COUNT)
     zone_ix = {zone: i for i, zone in enumerate(zones)} | {None: UNKNOWN}
     return {
         "models": tuple(models),
@@ -44,19 +40,36 @@ def node_fields(rows: Rows[NodeRecord], domains: Domains, clusters: Sequence[str
         "node_gpus": frozen(gpus.astype(np.int32)),
         "node_allocatable": frozen(_allocatable(gpus, declared, devices)),
         "node_declared_allocatable": frozen(declared),
-        "node_gpu_memory_mib": frozen(rows.optional("gpu_memory_mib")),
-        "node_cpu_milli": frozen(rows.integers("cpu_milli")),
-        "node_memory_mib": frozen(rows.integers("memory_mib")),
+        "node_gpu_memory_mib": frozen(checked["gpu_memory_mib"]),
+        "node_cpu_milli": frozen(checked["cpu_milli"]),
+        "node_memory_mib": frozen(checked["memory_mib"]),
         "node_max_pods": frozen(np.where(max_pods == ABSENT, NO_LIMIT, max_pods).astype(np.int32)),
         "node_zone": frozen(np.array([zone_ix[zone_of(node)] for node in nodes], np.int32)),
         "node_declared_zone": frozen(np.array([zone is not None for zone in rows.values("zone")], np.bool_)),
         "node_cordoned": frozen(rows.flags("cordoned")),
         "node_ready": frozen(rows.flags("ready")),
-        "node_power_watts": frozen(rows.optional("power_watts")),
+        "node_power_watts": frozen(checked["power_watts"]),
         "node_spec": frozen(spec_ix),
         "node_specs": specs,
         "node_devices": devices,
     }
+
+
+def check_nodes(rows: Rows[NodeRecord]) -> None:
+    """Raise ``InputError`` for a value that no document may have, whatever else stands in it."""
+    _checked(rows)
+
+
+def _checked(rows: Rows[NodeRecord]) -> dict[str, Longs]:
+    """[rows] The numbers of each node."""
+    found = {"gpus": rows.integers("gpus", high=MAX_DEVICES)}
+    _check_devices(rows, dict(rows.given("devices")))
+    _check_taints(rows)
+    _check_resources(rows)
+    found["allocatable_gpus"] = rows.optional("allocatable_gpus", high=MAX_DEVICES)
+    found["max_pods"] = rows.optional("max_pods", high=MAX_COUNT)
+    found |= {name: rows.optional(name) for name in ("gpu_memory_mib", "power_watts")}
+    return found | {name: rows.integers(name) for name in ("cpu_milli", "memory_mib")}
 
 
 def _specs(rows: Rows[NodeRecord]) -> tuple[tuple[NodeSpec, ...], Ints]:

@@ -50,11 +50,12 @@ VENDORS = (
     ),
     Vendor(
         name="intel",
-        whole=r"gpu\.intel\.com/(i915|xe)|habana\.ai/gaudi",
+        whole=r"gpu\.intel\.com/(i915|xe)",
         models=("gpu.intel.com/product",),
         counts=("gpu.intel.com/device.count",),
         model_prefix="Intel-",
     ),
+    Vendor(name="habana", whole=r"habana\.ai/gaudi"),
     Vendor(
         name="ascend",
         whole=r"huawei\.com/(Ascend(?:910|310|310P|910A|910B[0-9]?(?:-1)?|910C)|npu)",
@@ -122,9 +123,7 @@ def _model(vendor: Vendor, found: re.Match[str]) -> str:
         return "Ascend" if word == "npu" else word
     if vendor.name == "cambricon":
         return word.upper()
-    if found[0] == "habana.ai/gaudi":
-        return "Gaudi"
-    return {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}[vendor.name]
+    return {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel", "habana": "Gaudi"}[vendor.name]
 
 
 BY_NAME = {vendor.name: vendor for vendor in VENDORS}
@@ -163,14 +162,14 @@ def memory_of(vendor: Vendor, labels: Mapping[str, str]) -> int | None:
     """MiB of each device."""
     text = labels.get(vendor.memory, "").strip() if vendor.memory else ""
     digits = text.removesuffix("G")
-    if not (digits.isascii() and digits.isdigit()) or not int(digits):
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 12) or not int(digits):
         return None
     return int(digits) * (GIB if text.endswith("G") else 1)
 
 
-_SLICE = re.compile(r"(?:[0-9]+c\.)?([0-9]+)g\.([0-9]+)gb(?:[+.-].*)?")
+_SLICE = re.compile(r"(?:[0-9]{1,3}c\.)?([0-9]{1,3})g\.([0-9]{1,5})gb(?:[+.-].*)?")
 _MEDIA = re.compile(r"[+.]me(\.all)?$")  # with the media engines, of which one slice of a device has them
-_GIGABYTES = re.compile(r"([0-9]+)GB")
+_GIGABYTES = re.compile(r"([0-9]{1,6})GB")
 # GiB of models whose label names no size, or (GH200) that of another memory.  Sources: NVIDIA MIG User Guide 610, table
 # of supported GPUs; GH200-144 by the profiles of NVIDIA mig-parted; B300 between the 269 and 278 that drivers name.
 _SIZES = tuple(
@@ -220,9 +219,9 @@ def weight(profile: str, model: str, memory_mib: int | None = None) -> tuple[int
         return None if known is None else (compute, known)
     if profile[:3] in _PARTS:
         return 1, 1
-    if found := re.match(r"(Ascend\d+P?)-([0-9]+)c", profile):
+    if found := re.match(r"(Ascend\d+P?)-([0-9]{1,4})c", profile):
         return int(found[2]), int(found[2])
-    if found := re.match(r"([0-9]+)m\.", profile):
+    if found := re.match(r"([0-9]{1,4})m\.", profile):
         return int(found[1]), int(found[1])
     return None
 

@@ -1,11 +1,10 @@
 """Kinds that a Kubernetes API server has by itself: the fields of them that are read."""
 
-from datetime import datetime
-
 import msgspec
 
 from scheduler.kubernetes.wire import (
     Condition,
+    Instant,
     LabelSelector,
     NodeSelector,
     Quantity,
@@ -177,7 +176,7 @@ class BackedResources(Wire, frozen=True, kw_only=True):
 class PodStatus(Wire, frozen=True, kw_only=True):
     phase: str = ""
     nominated_node_name: str = ""
-    start_time: datetime | None = None
+    start_time: Instant | None = None
     conditions: tuple[Condition, ...] = ()
     resize: str = ""
     container_statuses: tuple[ContainerStatus, ...] = ()
@@ -294,9 +293,10 @@ class Pool(Wire, frozen=True, kw_only=True):
 
 
 class DeviceAttribute(Wire, frozen=True, kw_only=True):
-    """One of several types is set; only text is read."""
+    """One of several types is set; only text and truth are read."""
 
     string: str | None = None
+    truth: bool | None = msgspec.field(name="bool", default=None)
 
 
 class DeviceCapacity(Wire, frozen=True, kw_only=True):
@@ -313,12 +313,13 @@ class CounterUse(Wire, frozen=True, kw_only=True):
 
 
 class DeviceFacts(Wire, frozen=True, kw_only=True):
-    """``resource.k8s.io/v1beta1`` keeps these one step deeper, under ``basic``."""
+    """``v1beta1`` keeps these one step deeper, under ``basic``; the node stands where slices say so for each device."""
 
     attributes: dict[str, DeviceAttribute] = msgspec.field(default_factory=dict)
     capacity: dict[str, DeviceCapacity] = msgspec.field(default_factory=dict)
     taints: tuple[DeviceTaint, ...] = ()
     consumes_counters: tuple[CounterUse, ...] = ()
+    node_name: str = ""
 
 
 class Device(DeviceFacts, frozen=True, kw_only=True):
@@ -329,6 +330,7 @@ class Device(DeviceFacts, frozen=True, kw_only=True):
 class ResourceSliceSpec(Wire, frozen=True, kw_only=True):
     driver: str = ""
     node_name: str = ""
+    per_device_node_selection: bool = False
     pool: Pool = Pool()
     devices: tuple[Device, ...] = ()
 

@@ -7,12 +7,20 @@ match (``selectors``).  What the format cannot say at all pins the pod, and a no
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from ipaddress import IPv4Address, ip_address
 
-from scheduler.cluster.errors import InputError
-from scheduler.cluster.ports import port_of
+from scheduler.cluster.ports import HIGHEST
 from scheduler.cluster.records import TolerationRecord
 from scheduler.kubernetes.accelerators import MODEL_LABELS, VENDORS, model_of
-from scheduler.kubernetes.builtin import Affinity, Container, Pod, PodAffinityTerm, PodSpec, SpreadConstraint
+from scheduler.kubernetes.builtin import (
+    Affinity,
+    Container,
+    ContainerPort,
+    Pod,
+    PodAffinityTerm,
+    PodSpec,
+    SpreadConstraint,
+)
 from scheduler.kubernetes.selectors import (
     HOSTNAME,
     NAME_FIELD,
@@ -32,6 +40,8 @@ from scheduler.kubernetes.wire import LabelSelector, Toleration
 
 AFFINITY, ANTI = "$.spec.affinity.podAffinity", "$.spec.affinity.podAntiAffinity"
 SPREAD = "$.spec.topologySpreadConstraints"
+PORTS = "$.spec.containers.ports"
+EFFECTS, PROTOCOLS = ("NoSchedule", "PreferNoSchedule", "NoExecute"), ("TCP", "UDP", "SCTP")
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -58,9 +68,10 @@ NONE = Constraints()
 def read_constraints(pod: Pod) -> tuple[Constraints, tuple[Note, ...]]:
     spec = pod.spec
     notes: list[Note] = []
-    ports = _host_ports((*spec.containers, *spec.init_containers))
+    sidecars = [one for one in spec.init_containers if one.restart_policy == "Always"]
+    ports = _host_ports((*spec.containers, *sidecars), notes)
     if not (spec.affinity or spec.node_selector or spec.topology_spread_constraints or ports or spec.tolerations):
-        return NONE, ()
+        return NONE, tuple(notes)
     pairs, only_node, node_terms = _on_nodes(spec)
     with_peers, without, wide, pinned = _on_pods(pod, notes)
     found = Constraints(
@@ -234,6 +245,9 @@ def _toleration_records(found: tuple[Toleration, ...]) -> tuple[tuple[Toleration
         if t.operator not in ("", "Equal", "Exists") or (not t.key and t.operator != "Exists"):
             odd = f"operator {t.operator or 'Equal'}"
             continue
+        if t.effect not in ("", *EFFECTS):
+            odd = f"effect {t.effect}"
+            continue
         kept.append(
             TolerationRecord(
                 key=t.key or None, operator=t.operator or None, value=t.value or None, effect=t.effect or None
@@ -242,22 +256,35 @@ def _toleration_records(found: tuple[Toleration, ...]) -> tuple[tuple[Toleration
     return tuple(dict.fromkeys(kept)), odd
 
 
-def _host_ports(containers: Iterable[Container]) -> tuple[str, ...]:
+def _host_ports(containers: Iterable[Container], notes: list[Note]) -> tuple[str, ...]:
     """The scheduler's rule: a port of one protocol at one address, where no address or 0.0.0.0 are all of them.
 
-    Raises ``InputError`` for what is no port: such a pod is bad, and loses no other.
+    Init containers that end before others start hold no port by that rule; sidecars do.
     """
     found: dict[tuple[int, str, str], None] = {}
     for container in containers:
         for port in container.ports:
-            if port.host_port:
-                address = f"[{port.host_ip}]" if ":" in port.host_ip else port.host_ip
-                everywhere = port.host_ip in ("", "0.0.0.0", "::")
-                found[port.host_port, port.protocol or "TCP", "*" if everywhere else address] = None
-    ports = tuple(f"{address}:{number}/{protocol}" for number, protocol, address in sorted(found))
-    for port_text in ports:
-        try:
-            port_of(port_text)
-        except ValueError as error:
-            raise InputError("$.spec.containers[].ports", port_text, str(error)) from error
-    return ports
+            if not 0 <= port.host_port <= HIGHEST:
+                notes.append(Note("host_port", "ignored", PORTS, f"{port.host_port} is no port"))
+            elif port.host_port:
+                address, odd = _address(port)
+                protocol = f"/{port.protocol}" if port.protocol in PROTOCOLS else ""
+                found[port.host_port, protocol, address] = None
+                if odd or not protocol:
+                    asked = f"{port.host_ip or '*'}:{port.host_port}/{port.protocol}"
+                    detail = f"{asked} as {address}:{port.host_port}{protocol}"
+                    notes.append(Note("host_port", "widened", PORTS, detail))
+    return tuple(f"{address}:{number}{protocol}" for number, protocol, address in sorted(found))
+
+
+def _address(port: ContainerPort) -> tuple[str, bool]:
+    """As the records write it, and whether that is more than was asked for."""
+    if port.host_ip in ("", "0.0.0.0"):
+        return "*", False
+    try:
+        found = ip_address(port.host_ip)
+    except ValueError:
+        return "*", True
+    if found.is_unspecified or "%" in port.host_ip:
+        return "*", True
+    return (port.host_ip if isinstance(found, IPv4Address) else f"[{port.host_ip}]"), False

@@ -7,16 +7,18 @@ those names are labels of nodes.
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from typing import Literal
 
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.rows import MAX_QUANTITY
 from scheduler.kubernetes.accelerators import accelerator
-from scheduler.kubernetes.quantities import MIB, NANO
+from scheduler.kubernetes.quantities import KIB, MIB, NANO
 from scheduler.kubernetes.unheld import Note
 
 OFFERED = "offered"
 DISK = "ephemeral-storage"
 PAGES = "hugepages-"
+BYTES = {"MiB": MIB, "KiB": KIB, "": 1}
 OWN_FIELDS = ("cpu", "memory", "pods")
 REQUESTS, CAPACITY = "$.spec.containers.resources", "$.status.capacity"
 # Devices that are certainly no accelerators: nodes that offer them are nothing to tell of.
@@ -28,7 +30,9 @@ _NETWORK = re.compile(
 
 
 def counted(amounts: Mapping[str, int], vendors: Collection[str], path: str, *, down: bool) -> dict[str, int]:
-    """Amounts given in thousand-millionths, as the records have them: disk and huge pages in MiB, others in whole ones.
+    """Amounts given in thousand-millionths, as the records have them.
+
+    Disk and huge pages in MiB, pages smaller than that in KiB (so that none is rounded), others in whole ones.
 
     ``vendors`` are those that an option adds.  Volumes that a node can attach, and the like, are nobody's request.
     """
@@ -38,12 +42,19 @@ def counted(amounts: Mapping[str, int], vendors: Collection[str], path: str, *, 
             continue
         if "/" not in name and name != DISK and not name.startswith(PAGES):
             continue
-        unit = NANO if "/" in name else NANO * MIB
+        unit = NANO * BYTES[unit_of(name)]
         number = nano // unit if down else -(-nano // unit)
         if number > MAX_QUANTITY and not down:
             raise InputError(f"{path}.{name}", number, f"must be at most {MAX_QUANTITY}")
         found[name] = min(number, MAX_QUANTITY)
     return found
+
+
+def unit_of(name: str) -> Literal["MiB", "KiB", ""]:
+    """In which a resource is counted; "" for whole ones."""
+    if not name.startswith((DISK, PAGES)):
+        return ""
+    return "KiB" if name.startswith(PAGES) and name.endswith("Ki") else "MiB"
 
 
 def known(name: str, vendors: Collection[str]) -> bool:

@@ -17,17 +17,25 @@ from scheduler.kubernetes.slices import ClaimFacts, Place, SliceDevice, share_of
 from scheduler.kubernetes.unheld import Note
 
 CLAIMS, REQUESTS = "$.spec.resourceClaims", "$.spec.containers.resources"
+SHARES_OF = "nvidia"  # whose devices HAMi and KAI share out
 Claims = Callable[[str], ClaimFacts | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A node as its pods see it; ``listed`` are the devices of DRA in the order of their index."""
+    """A node as its pods see it; ``listed`` are the devices of DRA in the order of their index.
+
+    ``uncounted`` are devices (driver, pool, name) that stand in the node and are not among its GPUs.  ``numbered`` is
+    False where the device plugin numbers its devices by itself, so that nobody knows which is which.
+    """
 
     hardware: Hardware
     listed: tuple[tuple[Place, SliceDevice], ...] = ()
     parts: tuple[tuple[Place, SliceDevice], ...] = ()  # slices of devices that are not listed themselves
     inside: tuple[tuple[Place, SliceDevice, int | None], ...] = ()  # and of those that are, with their index
+    uncounted: frozenset[tuple[str, str, str]] = frozenset()
+    numbered: bool = True
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(slots=True)
@@ -66,16 +74,29 @@ def hold(pod: PodFacts, machine: Machine | None, claims: Claims, options: Option
     if not (asked.wants or pod.device_claims):
         return NOTHING
     found = Holding()
-    if asked.given:
+    if asked.odd:
+        found.pin(Note("fraction", "pinned", "$.metadata.annotations", f"{asked.odd} is no share of a device"))
+    shares = asked.given or asked.fraction_milli or asked.memory_mib or (asked.odd and not asked.resources)
+    if shares and machine is not None and SHARES_OF in machine.hardware.uncounted:
+        found.pin(_elsewhere("shares of devices"))
+    elif asked.given:
         _given(found, asked, machine, options)
     elif asked.fraction_milli or asked.memory_mib:
         _fraction(found, asked, machine)
     elif asked.resources:
         backed = pod.backed if pod.backed and claims(pod.device_claims[-1][0]) is not None else ()
         _resources(found, [one for one in asked.resources if one[0] not in backed], machine, options)
+    elif asked.odd and machine is not None and machine.hardware.gpus:
+        found.gpus, found.gpu_milli = 1, 1  # it may have some of one, so that none of its node's is surely free
     if pod.device_claims:
         _claims(found, pod, machine, claims, options)
     return found
+
+
+def _elsewhere(what: str) -> Note:
+    return Note(
+        "mixed_devices", "pinned", REQUESTS, f"{what}: its node has devices of several kinds, these not counted"
+    )
 
 
 def _resources(found: Holding, resources: Sequence[tuple[str, int]], machine: Machine | None, options: Options) -> None:
@@ -84,6 +105,9 @@ def _resources(found: Holding, resources: Sequence[tuple[str, int]], machine: Ma
     whole = 0
     shares: list[tuple[str, int]] = []
     for resource, number in resources:
+        if machine is not None and not machine.hardware.counts(resource):
+            found.pin(_elsewhere(f"{number} of {resource}"))
+            continue
         told = accelerator(resource)
         if told is not None and told.sort == "share":
             shares.append((resource, number))
@@ -126,7 +150,7 @@ def _whole(found: Holding, number: int, offer: Offer, machine: Machine | None) -
     if offer.mode == WHOLE:
         found.gpus += number
         return
-    devices = max(machine.hardware.gpus if machine is not None else 1, 1)
+    devices = max(machine.hardware.uncut if machine is not None else 1, 1)
     found.gpus += min(number, devices)
     each = WHOLE_GPU_MILLI // max(offer.replicas, 1)
     found.gpu_milli = min(max(each, 1) * -(-number // devices), WHOLE_GPU_MILLI)
@@ -188,14 +212,17 @@ def _claims(found: Holding, pod: PodFacts, machine: Machine | None, claims: Clai
             found.pin(Note("device_claim", "pinned", CLAIMS, detail))
         users = max(users, claim.users)
         found.gpus += claim.asked - len(claim.devices) + sum(taken.take(key, claim.parts) for key in claim.devices)
-        selector |= {offer_label(driver, options): WHOLE for driver in claim.drivers}
+        counted = [driver for driver in claim.drivers if driver not in taken.machine.hardware.uncounted]
+        selector |= {offer_label(driver, options): WHOLE for driver in counted}
+    if taken.uncounted:
+        found.pin(_elsewhere(", ".join(taken.uncounted)))
     _parts_held(found, taken)
     if users > 1:
         found.gpu_milli = max(found.gpu_milli // users, 1)
         found.notes += (Note("fraction", "widened", CLAIMS, f"{users} pods share a claim, taken as equal parts"),)
     found.mig = taken.mig or None
     found.selector = tuple(sorted(selector.items()))
-    if found.gpus and len(taken.devices) == found.gpus == len(set(taken.devices)):
+    if taken.machine.numbered and found.gpus and len(taken.devices) == found.gpus == len(set(taken.devices)):
         found.devices = tuple(sorted(taken.devices))
 
 
@@ -223,9 +250,13 @@ class _Taken:
     mig: dict[str, int]
     devices: list[int] = field(default_factory=list)
     shares: dict[int | None, int] = field(default_factory=dict)
+    uncounted: list[str] = field(default_factory=list)
 
     def take(self, key: tuple[str, str, str], part: bool) -> int:
         """How many whole devices that is; ``part`` where the claim says that it is none."""
+        if key in self.machine.uncounted or key[0] in self.machine.hardware.uncounted:
+            self.uncounted.append("/".join(key))
+            return 0
         for i, (place, one) in enumerate(self.machine.listed):
             if (*place, one.name) == key:
                 self.devices.append(i)

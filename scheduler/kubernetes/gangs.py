@@ -97,7 +97,9 @@ def read_wish(annotations: Mapping[str, str]) -> Wish | None:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and int(text) <= MAX_COUNT else None
+    return (
+        int(text) if text and text.isascii() and text.isdigit() and len(text) < 11 and int(text) <= MAX_COUNT else None
+    )
 
 
 def gang_of(hint: Hint, namespace: str, cluster: str, look: Look, levels: Levels) -> Gang:

@@ -14,6 +14,7 @@ from scheduler.kubernetes.accelerators import (
     BY_NAME,
     SHARED_SUFFIX,
     Product,
+    Vendor,
     accelerator,
     alone,
     device,
@@ -55,7 +56,8 @@ class Offer:
 class Hardware:
     """``allocatable`` is None where all devices that are not cut can be had; ``unsure`` = what labels do not tell.
 
-    ``units``: how many units of resources of foreign sharers make a device.
+    ``units``: how many units of resources of foreign sharers make a device.  ``vendor`` is that of the devices counted,
+    ``uncounted`` are vendors, resources and DRA drivers whose devices stand in the node too and are not.
     """
 
     gpus: int = 0
@@ -66,9 +68,21 @@ class Hardware:
     offers: tuple[Offer, ...] = ()
     unsure: str = ""
     units: tuple[tuple[str, int], ...] = ()
+    vendor: str = ""
+    uncounted: tuple[str, ...] = ()
 
     def offer(self, resource: str) -> Offer | None:
         return next((offer for offer in self.offers if offer.resource == resource), None)
+
+    @property
+    def uncut(self) -> int:
+        """Devices that lie in no slices."""
+        return self.gpus - sum(bool(device.mig) for device in self.devices)
+
+    def counts(self, resource: str) -> bool:
+        """Whether a pod's devices of this resource are among those counted."""
+        told = accelerator(resource)
+        return resource not in self.uncounted and (told is None or told.vendor not in self.uncounted)
 
 
 @dataclass(slots=True)
@@ -103,14 +117,29 @@ def read_hardware(
         if name not in piles and (model_of(vendor, labels) or _number(labels, vendor.counts)):
             piles[name] = _Pile()  # labelled, but the device plugin offers nothing now
     found = {name: _of_vendor(name, pile, labels, annotations, options) for name, pile in piles.items()}
-    best = max(found.items(), key=lambda item: (item[1].gpus, item[0]), default=("", Hardware()))[1]
+    whose, best = max(found.items(), key=lambda item: (item[1].gpus, item[0]), default=("", Hardware()))
     units = ((name, units_of(name, number, best.gpus)) for name, number in sorted(capacity.items()))
     others = sorted(name for name, one in found.items() if one.gpus and one is not best)
     notes = [Note("fraction", "unread", "$.metadata.labels", best.unsure)] if best.unsure else []
     if others:
         detail = f"{best.model} is counted, devices of {', '.join(others)} are not"
         notes.append(Note("mixed_devices", "ignored", "$.status.capacity", detail))
-    return replace(best, units=tuple((name, number) for name, number in units if number)), tuple(notes)
+    beside = _beside(piles[whose]) if whose else []
+    if beside:
+        detail = f"of {whose} those of {_main(piles[whose])} are counted, those of {', '.join(beside)} are not"
+        notes.append(Note("mixed_devices", "ignored", "$.status.capacity", detail))
+    known = tuple((name, number) for name, number in units if number)
+    return replace(best, units=known, vendor=whose, uncounted=(*others, *beside)), tuple(notes)
+
+
+def _main(pile: _Pile) -> str:
+    """The resource of whole devices that is counted."""
+    return max(pile.whole, key=lambda r: (pile.whole[r], r), default="")
+
+
+def _beside(pile: _Pile) -> list[str]:
+    """Other resources of whole devices of the same vendor, which are other devices."""
+    return sorted(name for name, amounts in pile.whole.items() if name != _main(pile) and any(amounts))
 
 
 def _piles(capacity: Mapping[str, int], allocatable: Mapping[str, int], extra: Mapping[str, str]) -> dict[str, _Pile]:
@@ -129,7 +158,7 @@ def _piles(capacity: Mapping[str, int], allocatable: Mapping[str, int], extra: M
 def _of_vendor(
     name: str, pile: _Pile, labels: Mapping[str, str], annotations: Mapping[str, str], options: Options
 ) -> Hardware:
-    resource = max(pile.whole, key=lambda r: (pile.whole[r], r), default="")
+    resource = _main(pile)
     have, offered = pile.whole.get(resource, (0, 0))
     vendor = BY_NAME.get(name)
     if vendor is None:
@@ -145,15 +174,23 @@ def _of_vendor(
             return virtual
     if name == "amd" and labels.get(AMD_PARTITION, "")[:3] in ("dpx", "tpx", "qpx", "cpx") and not pile.slices:
         found = Product(found.model, labels[AMD_PARTITION])
-    labelled = _number(labels, vendor.counts)
-    if found.profile and not pile.slices:
-        return _all_cut(found, resource, labelled, _replicas(labels, vendor.replicas, labelled, have), have, offered)
-    replicas = _replicas(labels, vendor.replicas, labelled, have)
-    if replicas > 1:
-        return _shared(found.model, memory, resource, labelled, replicas, have, offered)
+    labelled = _labelled(labels, vendor, pile)
     if pile.slices:
         return _some_cut(found.model, memory, pile, resource, labelled, labels)
+    plain = _beside(pile) and not resource.endswith(SHARED_SUFFIX)  # then the label tells of the others
+    replicas = 1 if plain else _replicas(labels, vendor.replicas, labelled, have)
+    if found.profile:
+        return _all_cut(found, resource, labelled, replicas, have, offered)
+    if replicas > 1:
+        return _shared(found.model, memory, resource, labelled, replicas, have, offered)
     return _plain(found.model, memory, resource, labelled, have, offered)
+
+
+def _labelled(labels: Mapping[str, str], vendor: Vendor, pile: _Pile) -> int | None:
+    """How many devices the labels tell of, without those of the resources that are not counted."""
+    told = _number(labels, vendor.counts)
+    others = sum(max(pile.whole[name]) for name in _beside(pile))
+    return told if told is None or not others else max(told - others, 0) or None
 
 
 def _plain(model: str, memory: int | None, resource: str, labelled: int | None, have: int, offered: int) -> Hardware:
@@ -223,11 +260,19 @@ def _some_cut(
         amounts = pile.slices[offer.resource]
         there[offer.profile] = there.get(offer.profile, 0) + -(-amounts[0] // offer.replicas)
         given[offer.profile] = given.get(offer.profile, 0) + amounts[1] // offer.replicas
-    cut = max((labelled or 0) - have, _devices_of(there, model, memory))
+    least = _devices_of(there, model, memory)
+    stem, more = resource.removesuffix(SHARED_SUFFIX), have > (labelled or have)  # more than there are: they are shared
+    uncut = max((labelled or 0) - least, 0) if more else None
+    replicas = max(_replicas(labels, (f"{stem}.replicas",), uncut, have), 1)
+    have, offered = (
+        -(-have // replicas),
+        -(-offered // replicas),
+    )  # whole devices may be shared beside those that are cut
+    cut = max((labelled or 0) - have, least)
     parts = _spread(given, cut, model, memory)
     unknown = [p for p, n in sorted(there.items()) if n and per_device(p, model, memory) is None]
     by_profile = {offer.profile: offer for offer in sorted(offers, key=lambda o: pile.slices[o.resource])}
-    whole = (Offer(resource),) if resource else ()
+    whole = (Offer(resource, SHARED if replicas > 1 else WHOLE, replicas),) if resource else ()
     return Hardware(
         gpus=have + cut,
         allocatable=offered if offered < have or not all(parts) else None,

@@ -1,19 +1,20 @@
 """The nodes of one cluster as they change: their devices, their places in the network, the labels that we derive."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 
-from scheduler.cluster.records import DeviceRecord, DomainRecord, MigRecord, NodeRecord
+from scheduler.cluster.records import DomainRecord, NodeRecord
 from scheduler.kubernetes.counted import OFFERED
 from scheduler.kubernetes.devices import Machine, offer_label
-from scheduler.kubernetes.hardware import Hardware, Offer
 from scheduler.kubernetes.nodes import NodeFacts
+from scheduler.kubernetes.objects import Bad
 from scheduler.kubernetes.options import Options
+from scheduler.kubernetes.refusing import refused_nodes
 from scheduler.kubernetes.resolving import terms_label
 from scheduler.kubernetes.selectors import HOSTNAME, Terms, hosts, node_matches, noisy
-from scheduler.kubernetes.slices import Place, SliceDevice, SliceFacts, partitions, whole_devices
+from scheduler.kubernetes.slices import Place, SliceFacts
 from scheduler.kubernetes.tainting import Chosen, tainted
+from scheduler.kubernetes.together import with_slices
 from scheduler.kubernetes.topology import Levels, Path, domain_records, name_domains
 from scheduler.kubernetes.wire import Key
 
@@ -24,12 +25,14 @@ class Machines:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._facts: dict[str, NodeFacts] = {}
-        self._slices: dict[Key, SliceFacts] = {}
+        self._slices: dict[Key, tuple[SliceFacts, ...]] = {}
         self._slices_on: dict[str, set[Key]] = defaultdict(set)
+        self._pools: dict[Place, dict[Key, int]] = defaultdict(dict)  # generation of each slice
         self._tainted: frozenset[Chosen] = frozenset()
         self._machines: dict[str, Machine] = {}
         self._stale: set[str] = set()
         self._records: dict[str, NodeRecord] = {}
+        self._refused: dict[str, Bad] = {}
         self._paths: dict[str, Path] = {}
         self._names: dict[Path, str] = {}
         self._terms: set[Terms] = set()
@@ -64,17 +67,38 @@ class Machines:
         self._stale.add(name)
         return self._rebuild(name)
 
-    def put_slice(self, key: Key, facts: SliceFacts | None) -> set[str]:
-        """Devices of a driver, None for those that are gone; returns the nodes that have become other machines."""
-        before = self._slices.pop(key, None)
-        if facts is not None:
+    def put_slice(self, key: Key, facts: tuple[SliceFacts, ...]) -> set[str]:
+        """Devices of a driver, none for those that are gone; returns the nodes that have become other machines."""
+        before = self._slices.pop(key, ())
+        if facts:
             self._slices[key] = facts
-        touched = {one.node for one in (before, facts) if one is not None and one.node} if before != facts else set()
-        for node in touched:
-            self._slices_on[node].discard(key)
-            if facts is not None and facts.node == node:
-                self._slices_on[node].add(key)
+        if before == facts:
+            return set()
+        touched = {one.node for one in (*before, *facts)}
+        for place in {one.place for one in (*before, *facts)}:
+            touched |= self._turn(place, key, facts)
+        for one in before:
+            self._slices_on[one.node].discard(key)
+        for one in facts:
+            self._slices_on[one.node].add(key)
         return {node for node in touched if self._rebuild(node)}
+
+    def _turn(self, place: Place, key: Key, facts: tuple[SliceFacts, ...]) -> set[str]:
+        """Enter the slice in its pool; another newest generation concerns all nodes of the pool."""
+        pool = self._pools[place]
+        before = max(pool.values(), default=None)
+        pool.pop(key, None)
+        pool.update((key, one.generation) for one in facts if one.place == place)
+        if not pool:
+            del self._pools[place]
+        if max(pool.values(), default=None) == before:
+            return set()
+        return {one.node for other in pool for one in self._slices.get(other, ())}
+
+    def _listed_on(self, name: str) -> list[SliceFacts]:
+        """Only the newest generation of a pool counts, on whatever node it lists devices."""
+        found = [one for key in sorted(self._slices_on.get(name, ())) for one in self._slices[key] if one.node == name]
+        return [one for one in found if one.generation == max(self._pools[one.place].values())]
 
     def taint(self, rules: frozenset[Chosen]) -> set[str]:
         """Rules that hold from now on; returns the nodes that have become other machines."""
@@ -87,7 +111,7 @@ class Machines:
         before = self._machines.pop(name, None)
         facts = self._facts.get(name)
         if facts is not None:
-            slices = [tainted(self._slices[key], self._tainted) for key in sorted(self._slices_on.get(name, ()))]
+            slices = [tainted(one, self._tainted) for one in self._listed_on(name)]
             self._machines[name] = with_slices(facts.hardware, slices) if slices else Machine(facts.hardware)
             self._stale.add(name)
         return self._machines.get(name) != before
@@ -102,15 +126,21 @@ class Machines:
         self._match(set(terms))
         gone = {name for name in self._stale if name not in self._facts}
         for name in gone:
-            for table in (self._records, self._paths, self._matching):
+            for table in (self._records, self._paths, self._matching, self._refused):
                 table.pop(name, None)
         for name in self._stale - gone:
             self._paths[name] = levels.path(name, self._facts[name].labels)
         if self._stale:
             self._name_domains()
             self._order = sorted(self._facts)
-        for name in self._stale - gone:
-            self._records[name] = self._record(name)
+        made = {("", name): self._record(name) for name in self._stale - gone}
+        refused = refused_nodes(made)
+        for (_, name), record in made.items():
+            self._refused.pop(name, None)
+            self._records[name] = record
+        for (_, name), bad in refused.items():
+            del self._records[name]
+            self._refused[name] = bad
         self._stale.clear()
 
     def _match(self, terms: set[Terms]) -> None:
@@ -188,54 +218,11 @@ class Machines:
         )
 
     def records(self) -> list[NodeRecord]:
-        return [self._records[name] for name in self._order]
+        return [self._records[name] for name in self._order if name in self._records]
+
+    def refused(self) -> list[Bad]:
+        """Nodes whose records no document may have."""
+        return list(self._refused.values())
 
     def domains(self) -> list[DomainRecord]:
         return domain_records(self._names, self._cluster)
-
-
-def with_slices(hardware: Hardware, slices: Iterable[SliceFacts]) -> Machine:
-    """What the device plugin says, and the devices that DRA drivers list; the same devices are not counted twice."""
-    listed = whole_devices(slices)
-    inside, parts = partitions(slices, listed)
-    cut: dict[str, dict[str, int]] = defaultdict(dict)
-    for _, part in parts:
-        if part.health == "failed":
-            continue
-        cut[part.parent][part.profile] = cut[part.parent].get(part.profile, 0) + 1
-    if not listed and not parts:
-        return Machine(hardware)
-    devices = [
-        DeviceRecord(index=i, uuid=device.uuid, memory_mib=device.memory_mib, health=device.health)
-        for i, (_, device) in enumerate(listed)
-    ]
-    for parent in sorted(cut):
-        mig = [MigRecord(profile=profile, count=n) for profile, n in sorted(cut[parent].items())]
-        devices.append(DeviceRecord(index=len(devices), uuid=parent or None, mig=mig))
-    if hardware.gpus > len(devices) or hardware.devices:
-        found = hardware  # the plugin knows more of them
-    else:
-        found = _of_slices(hardware, devices, listed, parts)
-    drivers = sorted({driver for (driver, _), _ in listed})
-    offers = (*found.offers, *(Offer(driver) for driver in drivers))
-    return Machine(replace(found, offers=offers), tuple(listed), parts, inside)
-
-
-def _of_slices(
-    hardware: Hardware,
-    devices: list[DeviceRecord],
-    listed: list[tuple[Place, SliceDevice]],
-    parts: tuple[tuple[Place, SliceDevice], ...],
-) -> Hardware:
-    models = {device.model for _, device in (*listed, *parts) if device.model}
-    sizes = {device.memory_mib for _, device in listed}
-    only = sizes.pop() if len(sizes) == 1 else None
-    dra_alone = not any(offer.resource for offer in hardware.offers)
-    return Hardware(
-        gpus=len(devices),
-        allocatable=None if dra_alone else hardware.allocatable,
-        model=hardware.model or min(models, default="GPU"),
-        memory_mib=hardware.memory_mib or only,
-        devices=tuple(devices),
-        offers=hardware.offers,
-    )

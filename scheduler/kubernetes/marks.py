@@ -12,6 +12,7 @@ from scheduler.cluster.records import MoveMode, Tier, WorkClass
 from scheduler.cluster.rows import MAX_TIME
 from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.unheld import Note
+from scheduler.kubernetes.wire import seconds
 
 Labels = Mapping[str, str]
 TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
@@ -124,7 +125,7 @@ class _Reader:
         text = self._own.get(name)
         if not text:
             return None
-        if not (text.isascii() and text.isdigit() and int(text) <= MAX_TIME):
+        if not _whole(text):
             self._refuse(name, "seconds")
             return None
         return int(text)
@@ -133,7 +134,7 @@ class _Reader:
         text = self._own.get(name)
         if not text:
             return None
-        if text.isascii() and text.isdigit() and int(text) <= MAX_TIME:
+        if _whole(text):
             return int(text)
         try:
             found = datetime.fromisoformat(text)
@@ -142,4 +143,8 @@ class _Reader:
         if found is None or found.tzinfo is None:
             self._refuse(name, "seconds since 1970 or an instant as in RFC 3339")
             return None
-        return int(found.timestamp())
+        return seconds(found)
+
+
+def _whole(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= len(str(MAX_TIME)) and int(text) <= MAX_TIME

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.records import TaintRecord
 from scheduler.cluster.rows import MAX_COUNT, MAX_DEVICES, MAX_QUANTITY
+from scheduler.kubernetes.accelerators import accelerator
 from scheduler.kubernetes.builtin import Amounts, Node
 from scheduler.kubernetes.counted import counted, known, offered_slices, unknown_devices
 from scheduler.kubernetes.hardware import Hardware, read_hardware
@@ -68,7 +69,12 @@ def read_node(node: Node, options: Options) -> NodeFacts:
 
 def _whole(amounts: Amounts, path: str) -> dict[str, int]:
     """Resources of other domains, which are counted in whole numbers."""
-    return {name: count(text, f"{path}.{name}") for name, text in amounts.items() if "/" in name}
+    found = {name: count(text, f"{path}.{name}") for name, text in amounts.items() if "/" in name}
+    for name, number in found.items():
+        told = accelerator(name)
+        if number > MAX_DEVICES and told is not None and told.sort != "share":  # before anybody lays them on devices
+            raise InputError(f"{path}.{name}", number, f"more than {MAX_DEVICES} devices")
+    return found
 
 
 def _pods(amounts: Amounts) -> int | None:

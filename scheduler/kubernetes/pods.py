@@ -1,8 +1,9 @@
 """A Pod object to what it says by itself; what other objects add is found when the record is made (``resolving``)."""
 
+import re
 import sys
 from collections.abc import Mapping
-from datetime import datetime
+from fractions import Fraction
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ from scheduler.kubernetes.quantities import MIB, NANO
 from scheduler.kubernetes.requests import effective
 from scheduler.kubernetes.seen import SeenPod, template_key, typed
 from scheduler.kubernetes.unheld import Note
+from scheduler.kubernetes.wire import seconds
 
 MICRO = NANO // 1000
 RESERVATIONS = ("kai-resource-reservation", "runai-reservation")  # namespaces of pods that stand for shared devices
@@ -33,6 +35,7 @@ NOMINATED = Note(
 )
 ENDING = Note("disruption", "pinned", "$.status.conditions", "DisruptionTarget: it is about to be ended")
 LOCAL_DATA = Note("local_data", "ignored", "$.spec.volumes", "files on the node do not move with the pod")
+_SHARE = re.compile(r"(?=\.?[0-9])[0-9]{0,9}(\.[0-9]{0,18})?([eE][+-]?[0-9]{1,2})?", re.ASCII)
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 
 
@@ -52,10 +55,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     memory_mib: int = 0
     devices: int = 1
     given: tuple[tuple[str, int, int], ...] = ()  # uuid, MiB, percent of cores
+    odd: str = ""  # the annotation of a share that is not understood
 
     @property
     def wants(self) -> bool:
-        return bool(self.resources or self.fraction_milli or self.memory_mib or self.given)
+        return bool(self.resources or self.fraction_milli or self.memory_mib or self.given or self.odd)
 
 
 class Template(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,7 +162,8 @@ class Pool:
 def read_pod(pod: SeenPod, options: Options, pool: Pool) -> PodFacts:
     """Raises ``InputError`` that names the field."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
-    deleted, grace = meta.deletion_timestamp, meta.deletion_grace_period_seconds
+    deleted = seconds(meta.deletion_timestamp)
+    grace = _grace(meta.deletion_grace_period_seconds) if deleted is not None else None
     backed = status.extended_resource_claim_status
     owner = read_owner(meta)
     group = spec.scheduling_group.pod_group_name if spec.scheduling_group else None
@@ -175,10 +180,9 @@ def read_pod(pod: SeenPod, options: Options, pool: Pool) -> PodFacts:
         hint=pool.one(read_hint(meta, group)),
         ready=any(c.type == "Ready" and c.status == "True" for c in status.conditions),
         terminating=deleted is not None,
-        # The API names the end of the grace period; the record wants the instant of the deletion
-        deleted_at_s=max(-MAX_TIME, _seconds(deleted) - (grace or 0)) if deleted is not None else None,
-        grace_s=min(grace, MAX_TIME) if grace is not None and deleted is not None else None,
-        started_s=_seconds(status.start_time) if status.start_time is not None else None,
+        deleted_at_s=_deleted(deleted, grace),
+        grace_s=grace,
+        started_s=seconds(status.start_time),
         volumes=tuple(
             v.persistent_volume_claim.claim_name if v.persistent_volume_claim else f"{meta.name}-{v.name}"
             for v in volumes
@@ -189,8 +193,15 @@ def read_pod(pod: SeenPod, options: Options, pool: Pool) -> PodFacts:
     )
 
 
-def _seconds(instant: datetime) -> int:
-    return int(instant.timestamp())
+def _grace(given: int | None) -> int | None:
+    """Seconds; None for those that nobody can have meant."""
+    return min(given, MAX_TIME) if given is not None and given >= 0 else None
+
+
+def _deleted(end: int | None, grace: int | None) -> int | None:
+    """The API names the end of the grace period, the record the instant of the deletion; one before 1970 is unknown."""
+    began = -1 if end is None else end - (grace or 0)
+    return began if began >= 0 else None
 
 
 def _device_claims(pod: SeenPod) -> tuple[tuple[str, bool], ...]:
@@ -283,19 +294,26 @@ def _accelerators(amounts: Mapping[str, int], vendors: Mapping[str, str]) -> tup
 def _asked(resources: tuple[tuple[str, int], ...], annotations: Mapping[str, str]) -> Asked:
     fraction, memory = _milli(annotations.get(KAI_FRACTION)), _integer(annotations.get(KAI_MEMORY))
     given = _given(annotations[HAMI_POD]) if HAMI_POD in annotations else ()
-    if not (resources or fraction or memory or given):
+    number = _integer(annotations.get(KAI_DEVICES))
+    read = {KAI_FRACTION: fraction, KAI_MEMORY: memory, KAI_DEVICES: number}
+    odd = next((name for name, amount in read.items() if name in annotations and not amount), "")
+    if not (resources or fraction or memory or given or odd):
         return NOTHING
-    devices = min(max(_integer(annotations.get(KAI_DEVICES)), 1), MAX_DEVICES)
-    return Asked(resources=resources, fraction_milli=fraction, memory_mib=memory, devices=devices, given=given)
+    return Asked(
+        resources=resources,
+        fraction_milli=0 if odd else fraction,
+        memory_mib=0 if odd else memory,
+        devices=min(max(number, 1), MAX_DEVICES),
+        given=given,
+        odd=f"{odd}: {annotations[odd]!r}" if odd else "",
+    )
 
 
 def _milli(text: str | None) -> int:
     """A decimal share of one in thousandths, rounded up; 0 for anything else."""
-    head, _, tail = (text or "").partition(".")
-    if not (head + tail).isascii() or not (head + tail).isdigit() or len(head + tail) > 18:
+    if text is None or not _SHARE.fullmatch(text):
         return 0
-    scale = 10 ** len(tail)
-    share: int = -(-int(head + tail) * 1000 // scale)
+    share: int = -(-Fraction(text) * 1000 // 1)
     return min(share, 1000)
 
 

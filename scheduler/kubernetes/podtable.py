@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from scheduler.cluster.records import GangRecord, PodRecord
 from scheduler.kubernetes.builtin import ResourceClaim
 from scheduler.kubernetes.machines import Machines
-from scheduler.kubernetes.objects import Key, Thing
+from scheduler.kubernetes.objects import Bad, Key, Thing
 from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.ordered import Ordered
 from scheduler.kubernetes.pods import PodFacts, Pool, Shape, read_pod
+from scheduler.kubernetes.refusing import refused_pods
 from scheduler.kubernetes.resolving import Around, Prepared, Resolved, prepare, resolve, unique
 from scheduler.kubernetes.seen import SeenPod
 from scheduler.kubernetes.selectors import Selector, Terms, single, with_space
@@ -36,6 +37,7 @@ class PodTable:
         self._pool = Pool()
         self._prepared: dict[tuple[int, bool], tuple[Shape, Prepared]] = {}
         self._records: dict[Key, PodRecord] = {}
+        self._refused: dict[Key, Bad] = {}
         self._ordered: Ordered[Key, PodRecord] = Ordered()
         self._gangs: dict[Key, GangRecord] = {}
         self._notes: dict[Key, tuple[Note, ...]] = {}
@@ -147,6 +149,7 @@ class PodTable:
 
     def _forget(self, key: Key) -> None:
         self._records.pop(key, None)
+        self._refused.pop(key, None)
         self._gangs.pop(key, None)
         self._notes.pop(key, None)
         for terms in self._node_terms.pop(key, ()):
@@ -171,12 +174,20 @@ class PodTable:
         self._dirty |= set(map(_home, everywhere))
         for key in sorted(self._dirty):  # so lie their facts after a list
             self._resolve(key)
+        self._refuse()
         self._ordered.update(self._records, self._dirty | self._gone)
         self._dirty.clear()
         self._gone.clear()
         if self._pool.size > SPARE_POOL + 4 * len(self._facts):
             self._pool = Pool()
             self._prepared.clear()
+
+    def _refuse(self) -> None:
+        """What a document may not say makes the pod bad, as long as it says so."""
+        made = {key: self._records[key] for key in sorted(self._dirty) if key in self._records}
+        for key, bad in refused_pods(made).items():
+            self._forget(key)
+            self._refused[key] = bad
 
     def _resolve(self, key: Key) -> None:
         facts = self._facts[key]
@@ -234,6 +245,9 @@ class PodTable:
 
     def records(self) -> list[PodRecord]:
         return self._ordered.rows()
+
+    def refused(self) -> list[Bad]:
+        return list(self._refused.values())
 
     def gangs(self) -> list[GangRecord]:
         return unique(self._gangs.values())

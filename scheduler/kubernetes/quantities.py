@@ -11,7 +11,7 @@ from functools import lru_cache
 from scheduler.cluster.errors import InputError
 from scheduler.kubernetes.wire import Quantity
 
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
 NANO = 10**9
 _TEXT = re.compile(r"([+-]?)([0-9]*)(?:(\.)([0-9]*))?([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?", re.ASCII)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}

@@ -20,7 +20,7 @@ from scheduler.kubernetes.objects import KINDS, Bad, Key, Thing
 from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.podtable import PodTable
 from scheduler.kubernetes.seen import SeenPod
-from scheduler.kubernetes.slices import read_slice
+from scheduler.kubernetes.slices import not_read, read_slice
 from scheduler.kubernetes.store import Store
 from scheduler.kubernetes.tainting import RULES, DeviceTaintRule, chosen_by, not_applied
 from scheduler.kubernetes.tenancy import Quotas, read_tenants
@@ -127,7 +127,7 @@ class Reader:
     def _change(self, kind: str, key: Key, thing: Thing | None) -> None:
         """Another object is new, changed or gone: see whom that concerns."""
         if kind == SLICES:
-            facts = read_slice(cast(builtin.ResourceSlice, thing)) if thing is not None else None
+            facts = read_slice(cast(builtin.ResourceSlice, thing)) if thing is not None else ()
             for node in self._machines.put_slice(key, facts):
                 self._pods.node_changed(node)
         before = self._store.of(kind).get(key)
@@ -168,7 +168,8 @@ class Reader:
             tenants=tenants,
         )
         said = (*self._of_nodes(), *self._of_rules(), *self._pods.unheld(), *unheld, *odd)
-        return Reading(document, said, tuple(self._bad[key] for key in sorted(self._bad)))
+        bad = [*self._bad.values(), *self._machines.refused(), *self._pods.refused()]
+        return Reading(document, said, tuple(sorted(bad, key=lambda one: (one.kind, one.namespace, one.name))))
 
     def _renew_levels(self) -> None:
         topologies = [thing for kind in TOPOLOGIES for _, thing in sorted(self._store.of(kind).items())]
@@ -231,7 +232,13 @@ class Reader:
         for name, facts in self._machines.facts.items():
             if facts.notes:
                 by_node[NODES, name] = facts.notes
+            machine = self._machines.machine(name)
+            if machine is not None and machine.notes:
+                by_node[NODES, name] += machine.notes
         tree = self._levels.tree
         for name, note in tree.notes if tree is not None else ():
             by_node[HYPERNODES, name] += (note,)
+        for (_, name), found in self._store.of(SLICES).items():
+            if notes := not_read(cast(builtin.ResourceSlice, found)):
+                by_node[SLICES, name] = notes
         return [note.of(kind, "", name) for (kind, name), notes in sorted(by_node.items()) for note in notes]

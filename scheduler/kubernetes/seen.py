@@ -4,7 +4,6 @@ A fleet has 150,000 pods and some thousand templates.  The bytes are the key und
 so that most pods cost a look-up.
 """
 
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ import msgspec
 from scheduler.cluster.errors import InputError
 from scheduler.kubernetes import builtin
 from scheduler.kubernetes.plain import without_nulls
-from scheduler.kubernetes.wire import Condition, Thing, Toleration, Wire
+from scheduler.kubernetes.wire import Condition, Instant, Thing, Toleration, Wire
 
 ABSENT = msgspec.Raw(b"null")
 Bytes = tuple[object, ...]
@@ -56,7 +55,7 @@ class SeenStatus(Wire, frozen=True, kw_only=True):
 
     phase: str = ""
     nominated_node_name: str = ""
-    start_time: datetime | None = None
+    start_time: Instant | None = None
     conditions: tuple[Condition, ...] = ()
     resize: str = ""
     container_statuses: tuple[SeenContainerStatus, ...] = ()

@@ -89,7 +89,7 @@ def _compares(operator: str, found: str | None, values: tuple[str, ...]) -> bool
 def _integer(text: str | None) -> int | None:
     """What Go's ParseInt reads: a sign and ASCII digits."""
     digits = (text or "").removeprefix("-") if not (text or "").startswith("+") else (text or "")[1:]
-    return int(text or "") if digits.isascii() and digits.isdigit() else None
+    return int(text or "") if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
 
 
 def node_matches(wanted: Terms, name: str, labels: Labels) -> bool:

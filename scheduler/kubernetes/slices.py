@@ -11,12 +11,25 @@ from scheduler.cluster.errors import InputError
 from scheduler.cluster.records import WHOLE_GPU_MILLI, DeviceRecord, Health
 from scheduler.kubernetes.accelerators import device as device_parts
 from scheduler.kubernetes.accelerators import product, weight
-from scheduler.kubernetes.builtin import Device, DeviceAttribute, ExactRequest, ResourceClaim, ResourceSlice
+from scheduler.kubernetes.builtin import (
+    Device,
+    DeviceAttribute,
+    ExactRequest,
+    ResourceClaim,
+    ResourceSlice,
+    ResourceSliceSpec,
+)
 from scheduler.kubernetes.quantities import memory_mib
+from scheduler.kubernetes.unheld import Note
 
-DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com")
+# Drivers of accelerators and the vendors of their device plugins.  Sources: the drivers of NVIDIA, AMD and Intel
+DRIVERS = {"gpu.nvidia.com": "nvidia", "gpu.amd.com": "amd", "gpu.intel.com": "intel", "gaudi.intel.com": "habana"}
+# Drivers of what is certainly no accelerator: their slices are nothing to tell of
+_NO_ACCELERATORS = re.compile(
+    r"dra\.(net|cpu|memory)|compute-domain\.nvidia\.com|qat\.intel\.com|sriovnetwork\..*|(.*\.)?(rdma|net|network)\..*"
+)
 # Classes that ask for any whole device of a driver, and those that ask for a part of one.
-WHOLE_CLASSES, PART_CLASSES = DRIVERS, ("mig.nvidia.com", "vfio.gpu.nvidia.com")
+WHOLE_CLASSES, PART_CLASSES = tuple(DRIVERS), ("mig.nvidia.com", "vfio.gpu.nvidia.com")
 PART_DRIVERS = {"mig.nvidia.com": "gpu.nvidia.com"}
 _PART_NAME = re.compile(r"(gpu-[0-9]+)-mig-[0-9]+-[0-9]+-([0-9]{1,2})")
 Place = tuple[str, str]  # driver, pool
@@ -36,7 +49,7 @@ class SliceDevice:
 
 @dataclass(frozen=True, slots=True)
 class SliceFacts:
-    """One ResourceSlice of an accelerator's driver; devices of no single node are not read."""
+    """What a ResourceSlice of an accelerator's driver lists of one node; ``node`` is "" where it lists of none."""
 
     place: Place
     generation: int
@@ -57,13 +70,36 @@ class ClaimFacts:
     parts: bool = False  # asks for parts of devices
 
 
-def read_slice(found: ResourceSlice) -> SliceFacts | None:
-    """None for devices of other kinds; raises ``InputError`` that names the field."""
+def read_slice(found: ResourceSlice) -> tuple[SliceFacts, ...]:
+    """Node by node; nothing for devices of other kinds.  Raises ``InputError`` that names the field."""
     spec = found.spec
     if spec.driver not in DRIVERS:
-        return None
-    devices = tuple(_device(d, f"$.spec.devices[{i}]") for i, d in enumerate(spec.devices))
-    return SliceFacts((spec.driver, spec.pool.name), spec.pool.generation, spec.node_name, devices)
+        return ()
+    by_node: dict[str, list[SliceDevice]] = {spec.node_name: []}
+    for i, one in enumerate(spec.devices):
+        device = _device(one, f"$.spec.devices[{i}]")
+        if node := _node_of(spec, one):
+            by_node.setdefault(node, []).append(device)
+    place, generation = (spec.driver, spec.pool.name), spec.pool.generation
+    return tuple(SliceFacts(place, generation, node, tuple(listed)) for node, listed in sorted(by_node.items()))
+
+
+def _node_of(spec: ResourceSliceSpec, device: Device) -> str:
+    """The one node of a device, "" where there may be several."""
+    return (device.basic or device).node_name if spec.per_device_node_selection else spec.node_name
+
+
+def not_read(found: ResourceSlice) -> tuple[Note, ...]:
+    """Devices of a slice that no node is given."""
+    spec = found.spec
+    whose = f"{spec.driver}, pool {spec.pool.name}"
+    if spec.driver not in DRIVERS:
+        odd = spec.devices and not _NO_ACCELERATORS.fullmatch(spec.driver)
+        detail = f"{whose}: {len(spec.devices)} devices of no driver that is known"
+        return (Note("resource", "ignored", "$.spec.driver", detail),) if odd else ()
+    lost = [device.name for device in spec.devices if not _node_of(spec, device)]
+    detail = f"{whose}: {', '.join(lost)} of no single node"
+    return (Note("resource", "ignored", "$.spec.devices", detail),) if lost else ()
 
 
 def _device(found: Device, path: str) -> SliceDevice:
@@ -72,10 +108,11 @@ def _device(found: Device, path: str) -> SliceDevice:
     capacity = {name.rpartition("/")[2]: value.value for name, value in facts.capacity.items()}
     memory = memory_mib(capacity["memory"], f"{path}.capacity.memory", down=True) if "memory" in capacity else None
     gone = any(taint.effect in ("NoSchedule", "NoExecute") for taint in facts.taints)
+    gone |= "healthy" in attributes and attributes["healthy"].truth is False
     return SliceDevice(
         name=found.name,
         uuid=_text(attributes, "uuid") or None,
-        model=product(_text(attributes, "productName").replace(" ", "-")).model,
+        model=product((_text(attributes, "productName") or _text(attributes, "model")).replace(" ", "-")).model,
         memory_mib=memory,
         profile=_text(attributes, "profile") or ("mig" if _text(attributes, "type") == "mig" else ""),
         parent=_text(attributes, "parentUUID"),
@@ -161,10 +198,12 @@ def share_of(part: SliceDevice, whole: SliceDevice | None) -> int:
     return max(WHOLE_GPU_MILLI * taken[1] // device_parts(part.profile, model)[1], 1) if taken is not None else 1
 
 
-def _natural(name: str) -> tuple[str, int, str]:
+def _natural(name: str) -> tuple[str, int, str, str]:
+    """Numbers by their length first, which is their order, however long they are."""
     stem = name.rstrip("0123456789")
     digits = name[len(stem) :]
-    return stem, int(digits) if digits else -1, name
+    number = digits.lstrip("0")
+    return stem, len(number) if digits else -1, number, name
 
 
 def device_records(slices: Iterable[SliceFacts]) -> tuple[DeviceRecord, ...]:

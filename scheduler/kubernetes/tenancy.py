@@ -209,7 +209,7 @@ def _flavors(
 
 def _both(one: int | None, other: int | None) -> int | None:
     """A limit that is not set has no bound, so neither has the sum."""
-    return None if one is None or other is None else one + other
+    return None if one is None or other is None else min(one + other, MAX_COUNT)
 
 
 def _whole(resource: str) -> bool:
@@ -255,9 +255,8 @@ def _volcano(queue: custom.VolcanoQueue, unheld: list[Unheld]) -> TenantRecord:
     _left((r for r in (*spec.capability, *spec.guarantee.resource) if not _whole(r)), kind, queue.key, "$.spec", unheld)
     if queue.status.state not in ("", "Open"):
         unheld.append(_not(kind, name, "$.status.state", f"{queue.status.state}: it admits nobody now"))
-    return TenantRecord(
-        name=name, parent=spec.parent or None, weight=spec.weight, cap_gpus=cap, guarantee_gpus=guarantee
-    )
+    weight = None if spec.weight is None else _number(spec.weight, kind, name, "$.spec.weight", unheld)
+    return TenantRecord(name=name, parent=spec.parent or None, weight=weight, cap_gpus=cap, guarantee_gpus=guarantee)
 
 
 def _sum(
@@ -269,7 +268,7 @@ def _sum(
         if _whole(resource)
     ]
     known = [number for number in read if number is not None]
-    return sum(known) if known and len(known) == len(read) else None
+    return min(sum(known), MAX_COUNT) if known and len(known) == len(read) else None
 
 
 def _limits(hard: Iterable[str]) -> set[str]:

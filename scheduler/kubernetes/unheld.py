@@ -28,7 +28,8 @@ What = Literal[
     "gang",  # a gang or part of one that is not one number of members
     "topology_wish",  # a wish for a level that is not among the levels read
     "topology",  # nodes that stand in two places at once
-    "toleration",  # an operator that the format does not know
+    "toleration",  # an operator or effect that the format does not know
+    "host_port",  # an address or number that is none
     "resource",  # what a claim on other devices stands for; devices of a vendor that is not known
     "disruption",  # a pod that is about to be ended by somebody else
     "nomination",  # a pending pod for which others are being ended on a node

@@ -4,11 +4,20 @@ A struct holds only the fields that are read; the decoder passes over all others
 """
 
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
 
 Key = tuple[str, str]  # namespace ("" for objects of the whole cluster), name
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+UNSET_TIME_S = -62_135_596_800  # 0001-01-01T00:00:00Z, as Go writes a time that nobody has set
 Quantity = str | int | float  # built-in kinds are served as text; what somebody wrote into a CRD stays as written
+
+
+def seconds(instant: datetime | None) -> int | None:
+    """Since 1970; None for a time that is not set, whatever the zone it is written in."""
+    found = int(instant.timestamp()) if instant is not None else UNSET_TIME_S
+    return found if found > UNSET_TIME_S else None
 
 
 class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
@@ -31,8 +40,8 @@ class Metadata(Wire, frozen=True, kw_only=True):
     uid: str = ""
     resource_version: str = ""
     generation: int = 0
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
+    creation_timestamp: Instant | None = None
+    deletion_timestamp: Instant | None = None
     deletion_grace_period_seconds: int | None = None
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}

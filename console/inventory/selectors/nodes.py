@@ -27,7 +27,7 @@ from console.inventory.selectors.viewing import (
 )
 from console.tenancy.selectors import tenant_scope
 
-IN_MIB = ("ephemeral-storage", "hugepages-")  # as the reader of Kubernetes counts them
+IN_MIB = ("ephemeral-storage", "hugepages-")  # as the reader of Kubernetes counts them, pages named in Ki in KiB
 STATES = ("none", "empty", "slack", "full")
 SORTS = ("name", "cluster", "model", "asw", "gpus", "free", "stranded", "pods", "health")
 HIDDEN_FROM_TENANTS = frozenset({"pods"})  # keys that would order nodes by what others run there
@@ -277,9 +277,13 @@ def _resources(snapshot: Snapshot, node: int, whole: bool) -> tuple[NodeResource
         for name, amount in snapshot.pod_specs[snapshot.pod_spec[pod]].resources:
             used[name] += amount
     return tuple(
-        NodeResource(name, has.get(name, 0), used[name] if whole else None, "MiB" if name.startswith(IN_MIB) else "")
+        NodeResource(name, has.get(name, 0), used[name] if whole else None, _unit(name))
         for name in sorted({*has, *used})
     )
+
+
+def _unit(name: str) -> str:
+    return "" if not name.startswith(IN_MIB) else "KiB" if name.endswith("Ki") else "MiB"
 
 
 def _gangs(snapshot: Snapshot, pods: Iterable[int]) -> tuple[str, ...]:

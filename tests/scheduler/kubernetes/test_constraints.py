@@ -165,10 +165,10 @@ def test_a_toleration_that_the_format_does_not_know_is_left_out_and_said() -> No
     assert said(row) == [("toleration", "widened", "p")]
 
 
-def test_host_ports_of_all_containers_count() -> None:
+def test_host_ports_of_all_containers_that_stay_count() -> None:
     spec = {
         "containers": [{"name": "a", "ports": [{"containerPort": 80, "hostPort": 8080}, {"containerPort": 81}]}],
-        "initContainers": [{"name": "i", "ports": [{"hostPort": 9090, "protocol": "UDP"}]}],
+        "initContainers": [{"name": "i", "restartPolicy": "Always", "ports": [{"hostPort": 9090, "protocol": "UDP"}]}],
     }
     assert one_pod(pod("p", spec=spec)).host_ports == ["*:8080/TCP", "*:9090/UDP"]
     assert said(pod("p", spec=spec)) == []
