@@ -209,6 +209,7 @@ def tile_words(plan: Any, doubled: int | None) -> dict[str, Any]:
         "back_note": f"of {plural(h['moves'] + h.get('stays', 0), 'move')} that were done",
         **goal_tiles(h),
         "slack_note": f"{signed(-less)}, of {plural(h['nodes'], 'node')}",
+        "empty_note": f"{signed(h['empty_after'] - h['empty_before'])}, of {plural(h['nodes'], 'node')}",
         "emptied_note": f"{plural(h['emptied_gpus'], 'GPU')} in {plural(h['emptied'], 'emptied node')}",
         "gap_words": number(100 * h["gap"], 1),
         "bound_note": f"{number(h['net_emptied'])} of at most {number(h['net_upper'])}, {proven}",

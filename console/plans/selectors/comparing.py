@@ -66,8 +66,8 @@ def comparison(viewer: Any, left_id: int, right_id: int) -> Comparison:
 
 
 def comparable(viewer: Any, plan: Plan, most: int = 20) -> list[Plan]:
-    """Plans with an answer for the same cluster, the newest first."""
-    rows = plans(viewer).filter(source_id=plan.source_id, cluster=plan.cluster, base_revision__isnull=False)
+    """Plans with an answer for the same cluster, the newest first, without those that take others back."""
+    rows = plans(viewer).filter(source_id=plan.source_id, cluster=plan.cluster, undoes__isnull=True)
     return list(rows.exclude(pk=plan.pk).exclude(digest="").order_by("-pk")[:most])
 
 

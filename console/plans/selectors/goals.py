@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from console.ui.figures import number, plural, signed
+from console.ui.figures import number, plural
 
 Row = Mapping[str, Any]
 VERBS = {
@@ -84,7 +84,5 @@ def goal_tiles(headline: Row) -> dict[str, str]:
     return {
         "goal_unit": f"of {number(goal['wanted'])} {goal['unit']}",
         "goal_note": f"{VERBS[goal['kind']]}; {number(goal['before'])} without any move",
-        "goal_empty_note": f"{signed(headline['empty_after'] - headline['empty_before'])}, "
-        f"of {plural(headline['nodes'], 'node')}",
         "goal_bound_note": f"{number(goal['reached'])} of at most {number(goal['possible'])}, {proven}",
     }

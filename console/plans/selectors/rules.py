@@ -112,6 +112,11 @@ class Pace:
     hidden: int
     largest: int  # moves of the largest wave shown
 
+    @property
+    def held(self) -> list[PaceRow]:
+        """Of those shown, the waves that a limit has kept smaller."""
+        return [row for row in self.rows if row.binds]
+
 
 def pace_of(plan: Plan, waves: Sequence[WaveRow]) -> Pace | None:
     """None of plans from before there was a policy."""

@@ -260,6 +260,9 @@ def _ended(user: Any, plan: Plan) -> Box:
     if state == State.NOTHING_TO_DO and plan.reason:
         why = [plan.reason]
     next_steps = [STALE_NEXT_STEP] if "drop" in actions else []
+    if plan.shown_state == NOT_POSSIBLE:
+        next_steps.append("See what is in the way under the reasons. Where it is a lock, ask its owner for a release "
+                          "(Plans, Locks by owners); or ask for less.")  # fmt: skip
     if "roll-back" in actions:
         next_steps.append("Taking it back is a plan of its own: you see what goes back and what cannot, another person "
                           "approves it, and it runs under the same checks.")  # fmt: skip

@@ -4,9 +4,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from console.plans import selectors
-from tests.builders.people import viewer
-from tests.console.plans.scene import TWO, requested, scene, three_nodes
+from console.plans import selectors, services
+from tests.builders.people import operator, viewer
+from tests.console.plans.scene import TWO, ran, requested, scene, started, three_nodes, two
 
 pytestmark = pytest.mark.django_db
 
@@ -48,3 +48,12 @@ def test_alone_and_without_an_answer() -> None:
     waiting = requested(one.source)
     code, text = page(plan.pk, str(waiting.pk))
     assert code == 200 and "–" in text
+
+
+def test_what_takes_a_plan_back_is_not_offered_for_comparison() -> None:
+    _, plan = two()
+    started(plan)
+    ran(plan)
+    back = services.roll_back(operator(), plan.pk, "put off")
+    assert selectors.comparable(viewer(), plan) == []
+    assert [other.pk for other in selectors.comparable(viewer(), back)] == [plan.pk]
