@@ -240,7 +240,7 @@ def _wait(user: Any, plan: Plan) -> Box:
 def _ended(user: Any, plan: Plan) -> Box:
     state = State(plan.state)
     title = {State.SUCCEEDED: "Done", State.NOTHING_TO_DO: "Nothing to do"}.get(
-        state, f"Run {state.label.lower()}" if plan.started_at else f"Not possible: {state.label.lower()}"
+        state, f"Run {state.label.lower()}" if plan.started_at else state.label
     )
     if plan.shown_state == NOT_POSSIBLE:
         title = look_of(NOT_POSSIBLE).label
