@@ -19,6 +19,7 @@ ROUTES = {
     "routines.*": {"queue": "observe"},
     "plans.execute": {"queue": "execute"},
     "plans.*": {"queue": "observe"},
+    "plans.hold": {"queue": "execute"},
 }
 
 app = Celery("slackline")

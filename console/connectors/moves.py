@@ -15,7 +15,7 @@ from console.connectors.choices import OperationState
 from console.connectors.models import SimulatedCluster, SimulatedOperation
 from console.connectors.protocol import Outcome
 from console.connectors.room import shortage
-from console.connectors.tide import Holds, Tide
+from console.connectors.tide import Held, Holds, Tide
 from console.connectors.world import World
 from scheduler.cluster.records import PodRecord
 from scheduler.plan.operations import Bind, Cordon, Evict, Hold, Migrate, Operation, Recall
@@ -53,7 +53,7 @@ def carry_on(
 def _begin(
     row: SimulatedCluster, world: World, tide: Tide, operation: Operation, key: str, now_s: int, released: bool
 ) -> Step:
-    refusal = _refusal(world, operation, released)
+    refusal = _refusal(world, operation, released) or _kept_off(row, world, operation, now_s)
     changes: list[Change] = []
     copy: Identity | None = None
     if refusal is not None:
@@ -145,15 +145,17 @@ def _take_back(move: Migrate, old: PodRecord | None, copy: PodRecord | None) -> 
 
 
 def holds(row: SimulatedCluster) -> Holds:
-    """The holds that last at the cluster's present second: node -> (until, least GPUs of a pod that may come)."""
+    """The holds that last at the cluster's present second, by node."""
     rows = SimulatedOperation.objects.filter(
         cluster=row, state=OperationState.SUCCEEDED, operation__type="hold", asked_s__gt=row.clock_s - LONGEST_HOLD_S
     )
     found: Holds = {}
     for operation, until_s in rows.order_by("pk").values_list("operation", "ready_s"):  # the last word on a node counts
         lasts_s = until_s if operation["seconds"] else 0  # the row's clock may lag behind the end of a hold
-        found[operation["cluster"], operation["node"]] = (lasts_s, operation["least_gpus"])
-    return {node: hold for node, hold in found.items() if hold[0] > row.clock_s}
+        found[operation["cluster"], operation["node"]] = Held(
+            lasts_s, operation["least_gpus"], operation.get("least_cpu_milli", 0), operation.get("gang", "")
+        )
+    return {node: hold for node, hold in found.items() if hold.until_s > row.clock_s}
 
 
 def _at_once(world: World, operation: Operation, now_s: int) -> list[Change]:
@@ -161,8 +163,8 @@ def _at_once(world: World, operation: Operation, now_s: int) -> list[Change]:
         case Bind(cluster=cluster, pod=pod, target=target):
             fields: Fields = {"node": target, "phase": "Running", "started_s": now_s}
             return [PodSet(pod=(cluster, pod), fields=fields)]
-        case Cordon(cluster=cluster, node=node):
-            return [NodeSet(node=(cluster, node), fields={"cordoned": True})]
+        case Cordon(cluster=cluster, node=node, lift=lift):
+            return [NodeSet(node=(cluster, node), fields={"cordoned": not lift})]
         case Hold():
             return []  # the row of the operation is the hold: see ``holds``
         case Recall(cluster=cluster, pod=pod):
@@ -193,6 +195,17 @@ def _refusal(world: World, operation: Operation, released: bool) -> str | None:
     if isinstance(operation, Migrate):
         return _no_move(world, pod, operation)
     return None
+
+
+def _kept_off(row: SimulatedCluster, world: World, operation: Operation, now_s: int) -> str | None:
+    """A hold keeps pods off that are bound there; a move was approved by people who saw where it goes."""
+    if not isinstance(operation, Bind):
+        return None
+    held = holds(row).get((operation.cluster, operation.target))
+    pod = world.pods[operation.cluster, operation.pod]
+    if held is None or now_s >= held.until_s or held.admits(pod):
+        return None
+    return f"{operation.target} is held for {held.gang or 'larger pods'}"
 
 
 def _no_move(world: World, pod: PodRecord, move: Migrate) -> str | None:

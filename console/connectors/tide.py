@@ -8,6 +8,7 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -29,7 +30,6 @@ from console.connectors.world import World
 from scheduler.cluster.records import AGENT_OWNERS, OwnerRecord, PodRecord
 
 DAY_S = 86_400
-Holds = dict[Identity, tuple[int, int]]  # node -> (until second, least GPUs of a pod that may come)
 MAX_PENDING = 40
 TRIES = 6  # nodes that an arrival looks at before it waits
 
@@ -56,6 +56,23 @@ class Tide(msgspec.Struct, frozen=True, kw_only=True):
 
 
 QUIET = Tide(nodes_per_minute=0.0, fail=0.0, startup_s=(0, 0))
+
+
+class Held(NamedTuple):
+    """What a node is kept for: a gang, or else pods of at least so much, until a second."""
+
+    until_s: int
+    least_gpus: int = 0
+    least_cpu_milli: int = 0
+    gang: str = ""  # namespace/name of a gang, or of a pod without one
+
+    def admits(self, pod: PodRecord) -> bool:
+        if self.gang:
+            return self.gang in (f"{pod.namespace}/{pod.gang}", identity(pod)[1])
+        return pod.gpus >= self.least_gpus and pod.cpu_milli >= self.least_cpu_milli
+
+
+Holds = dict[Identity, Held]  # by node
 
 
 @dataclass(slots=True)
@@ -85,6 +102,8 @@ def live_through(
     _keep_appointments(moment)
     for _ in range(_count(moment.chance, _per_minute(tide, len(world.order)) / 60)):
         _happen(moment, hour)
+    if moment.held and tide.nodes_per_minute > 0:
+        _let_in(moment)
     return moment.done
 
 
@@ -228,8 +247,44 @@ def _place(moment: _Moment, pod: PodRecord, nodes: list[Identity]) -> None:
 
 def _admits(moment: _Moment, node: Identity, pod: PodRecord) -> bool:
     """Whether no hold keeps this pod off."""
-    until_s, least = moment.held.get(node, (0, 0))
-    return moment.second >= until_s or pod.gpus >= least
+    held = moment.held.get(node)
+    return held is None or moment.second >= held.until_s or held.admits(pod)
+
+
+def _let_in(moment: _Moment) -> None:
+    """Those that nodes are held for start there: a gang all at once or not at all, of others one in a second."""
+    lasting = {node: held for node, held in moment.held.items() if moment.second < held.until_s}
+    waiting = [moment.world.pods[pod] for pod in moment.world.pending]
+    for name in sorted({held.gang for held in lasting.values()}):
+        nodes = sorted(node for node, held in lasting.items() if held.gang == name)
+        wanted = [pod for pod in waiting if any(lasting[node].admits(pod) for node in nodes)]
+        for group in [wanted] if name else [[pod] for pod in wanted[:TRIES]]:
+            if _start_together(moment, group, nodes):
+                break
+
+
+def _start_together(moment: _Moment, pods: list[PodRecord], nodes: list[Identity]) -> bool:
+    """All of them or none: where one finds no place, those before it wait again."""
+    started: list[PodSet] = []
+    for pod in sorted(pods, key=lambda one: (-one.gpus, identity(one))):
+        place = next((node for node in nodes if _takes(moment, node, pod)), None)
+        if place is None:
+            back: Fields = {"node": None, "phase": "Pending", "started_s": None}
+            moment.world.apply([PodSet(pod=one.pod, fields=back) for one in started])
+            return False
+        start: Fields = {"node": place[1], "phase": "Running", "started_s": moment.second}
+        started.append(PodSet(pod=identity(pod), fields=start))
+        moment.world.apply([started[-1]])
+    moment.done.extend(started)
+    return bool(started)
+
+
+def _takes(moment: _Moment, node: Identity, pod: PodRecord) -> bool:
+    """Asked of the GPUs first: to ask for all else takes a snapshot of the node."""
+    world = moment.world
+    used = sum(one.gpus * one.gpu_milli for one in world.residents(node))
+    free = 1000 * world.nodes[node].gpus - used >= pod.gpus * pod.gpu_milli
+    return node[0] == pod.cluster and free and _admits(moment, node, pod) and shortage(world, node, pod) is None
 
 
 def _likeness(moment: _Moment, model: PodRecord) -> PodRecord:

@@ -76,6 +76,30 @@ class RecordDetail(APIView):
         return Response(shapes.RecordSerializer({**asdict(found), "stops": stops}).data)
 
 
+class ExtendHold(Action):
+    permission, shape = "plans.run_plan", shapes.HoldSerializer
+
+    @extend_schema(request=shapes.HoldSerializer, responses=shapes.PlanSerializer)
+    def post(self, request: Request, plan_id: int) -> Response:
+        """Hold the nodes of an ended run until so many hours from now, longer or shorter than before."""
+        return self.answer(request, plan_id)
+
+    def perform(self, request: Request, plan_id: int, said: dict[str, Any]) -> Any:
+        return services.extend_hold(request.user, plan_id, said["hours"], said["reason"])
+
+
+class ReleaseHold(Action):
+    permission, shape = "plans.run_plan", shapes.NeedsReasonSerializer
+
+    @extend_schema(request=shapes.NeedsReasonSerializer, responses=shapes.PlanSerializer)
+    def post(self, request: Request, plan_id: int) -> Response:
+        """End a hold before its time: the cluster's scheduler may place any work there."""
+        return self.answer(request, plan_id)
+
+    def perform(self, request: Request, plan_id: int, said: dict[str, Any]) -> Any:
+        return services.release_hold(request.user, plan_id, said["reason"])
+
+
 class LocksInOrder(CursorPages):
     ordering = "pk"
 

@@ -9,7 +9,6 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
@@ -23,12 +22,12 @@ from console.plans.choices import State, StepState
 from console.plans.keeping import kept_alive
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan, Step
-from console.plans.services import aims, checking, following, stepping
+from console.plans.services import aims, checking, holding, stepping
 from console.plans.services.transition import Conflict
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.occupancy import EMPTY, occupancy
 from scheduler.cluster.records import FINISHED_PHASES, NodeRecord, PodRecord
-from scheduler.plan.operations import Hold, Migrate
+from scheduler.plan.operations import Migrate
 from scheduler.plan.plan import ROLLBACK
 from scheduler.plan.resolve import resolve
 
@@ -195,32 +194,36 @@ def _halt(plan: Plan | None, worker: str, reason: str, changes: list[dict[str, A
 
 
 def _finish(held: Run, plan: Plan) -> bool:
-    try:
-        reached = _reached(plan, _observe(plan))
-    except ConnectorError as error:
-        log.warning("plan.end_not_observed", plan=plan.pk, error=str(error))
-        reached = None
-    stepping.finish(plan, held.worker, reached, _hold(held, plan))
+    now = _last_look(plan)
+    reached = None if now is None else _reached(plan, now)
+    stepping.finish(plan, held.worker, reached, holding.rooms_of(plan, now), held.connector.holds)
+    tell_holds(plan.pk)
+    if plan.undoes_id is not None:
+        tell_holds(plan.undoes_id)
     return False
 
 
-def _hold(held: Run, plan: Plan) -> datetime | None:
-    """Keep the nodes that this run has emptied for work of whole nodes, until when; a rollback ends such holds now."""
-    nodes = following.to_hold(plan)
-    if not held.connector.holds or not nodes:
-        return None
-    seconds = 0 if plan.undoes_id else int(following.HOLD_FOR.total_seconds())
+def _last_look(plan: Plan) -> checking.Newest | None:
     try:
-        for node, gpus in nodes.items():
-            key = str(uuid.uuid5(uuid.NAMESPACE_OID, f"hold {plan.pk} {node}"))
-            hold = Hold(cluster=plan.cluster, node=node, least_gpus=gpus, seconds=seconds)
-            outcome = held.connector.execute(hold, key)
-            if outcome.state == "failed":
-                log.warning("plan.node_not_held", plan=plan.pk, node=node, reason=outcome.detail)
+        return _observe(plan)
     except ConnectorError as error:
-        log.warning("plan.not_held", plan=plan.pk, error=str(error))
+        log.warning("plan.end_not_observed", plan=plan.pk, error=str(error))
         return None
-    return timezone.now() + timedelta(seconds=seconds)
+
+
+def tell_holds(plan_id: int) -> None:
+    """Tell the cluster what is decided about the nodes that a plan holds; run twice at once, it says it once."""
+    plan = Plan.objects.select_related("source").get(pk=plan_id)
+    if plan.hold_version == 0:
+        return
+    connector = connect(plan.source.kind, plan.source.config)
+    for row, hold, key in holding.to_tell(plan):
+        try:
+            outcome = connector.execute(hold, key)
+        except ConnectorError as error:
+            log.warning("plan.hold_not_told", plan=plan_id, node=row.node, error=str(error))
+            return  # the sweep sends it again
+        holding.told(row, plan.hold_version, outcome.detail if outcome.state == "failed" else "")
 
 
 def _reached(plan: Plan, now: checking.Newest) -> int:

@@ -18,6 +18,7 @@ class ReasonForm(forms.Form):
     digest = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
     reason = forms.CharField(required=False, max_length=2000, strip=True)
     start = forms.BooleanField(required=False)
+    hours = forms.IntegerField(required=False)  # of a hold; its service says how many there may be
 
 
 class PartForm(forms.Form):

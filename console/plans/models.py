@@ -72,7 +72,10 @@ class Plan(models.Model):
     started_at = models.DateTimeField(null=True)
     resumed_at = models.DateTimeField(null=True)  # failures after this one halt the run
     ended_at = models.DateTimeField(null=True)
-    held_until = models.DateTimeField(null=True)  # the cluster keeps its emptied nodes until then; None: it does not
+    held_until = models.DateTimeField(null=True)  # the cluster keeps its nodes until then; None: it never did
+    held_for = models.JSONField(default=dict)  # services.holding.purpose_of: whom room was made for
+    hold_version = models.PositiveIntegerField(default=0)  # how often the hold was decided; 0: nothing is held
+    hold_note = models.TextField(blank=True, default="")  # the last word about the hold, for people
     followed_until = models.DateTimeField(null=True)  # its emptied nodes are looked at in every reading until then
     followed_revision = models.BigIntegerField(null=True)  # of the last reading in which they were looked at
     followed_at = models.DateTimeField(null=True)
@@ -221,6 +224,25 @@ class KeptNode(models.Model):
     """A node that the plan leaves as it is, and why."""
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="kept")
+class RoomNode(models.Model):
+    """A node on which a run made room for something, and what the cluster was told to keep it for."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="rooms")
+    node = models.CharField(max_length=253)
+    gpus = models.PositiveIntegerField()
+    residents = models.JSONField(default=list)  # pods that stood there when the run ended, agents aside
+    takers = models.JSONField(default=list)  # pods for which it is held and that run there
+    told = models.PositiveIntegerField(default=0)  # the version of the hold that the cluster has heard
+    refused = models.TextField(blank=True, default="")  # why the cluster does not hold it
+
+    class Meta:
+        ordering: ClassVar = ["plan", "node"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["plan", "node"], name="room_one_per_node")]
+
+    def __str__(self) -> str:
+        return f"{self.node} by plan {self.plan_id}"
+
+
     position = models.PositiveIntegerField()
     node = models.CharField(max_length=253)
     reason = models.CharField(max_length=40)

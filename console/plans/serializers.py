@@ -131,9 +131,7 @@ class EmptiedSerializer(serializers.Serializer[Any]):
     until = serializers.DateTimeField(help_text="they are looked at in every reading until then")
     seen_at = serializers.DateTimeField(allow_null=True)
     over = serializers.BooleanField()
-    held_until = serializers.DateTimeField(
-        allow_null=True, help_text="kept for pods that take a whole node; null: nothing keeps work away from them"
-    )
+    held_until = serializers.DateTimeField(allow_null=True, help_text="null: nothing keeps work away from them")
     curve = serializers.JSONField(help_text="[[seconds, share still empty], …]")
     half_life_s = serializers.FloatField(allow_null=True)
     half_life_seen = serializers.BooleanField(help_text="false: estimated from the rate so far")
@@ -148,6 +146,20 @@ class RecordSerializer(serializers.Serializer[Any]):
     not_run = serializers.IntegerField()
     expected_s = serializers.FloatField(allow_null=True)
     took_s = serializers.FloatField(allow_null=True)
+class HeldSerializer(serializers.Serializer[Any]):
+    """The nodes on which a run made room, and whether they are kept for what it was made for."""
+
+    words = serializers.CharField(help_text="for whom")
+    nodes = serializers.IntegerField()
+    taken = serializers.IntegerField(help_text="nodes on which what they are held for has started")
+    takers = serializers.ListField(child=serializers.CharField())
+    until = serializers.DateTimeField(allow_null=True, help_text="null: the source never kept work away")
+    active = serializers.BooleanField()
+    note = serializers.CharField(allow_blank=True, help_text="who changed it, or how it ended")
+    untold = serializers.IntegerField(help_text="nodes of which the cluster has not heard the last word")
+    refused = serializers.ListField(child=serializers.CharField())
+
+
     expected_gpu_s = serializers.FloatField(allow_null=True, help_text="GPU time doubled, of moves that were sent")
     doubled_gpu_s = serializers.FloatField(allow_null=True)
     tenants = TenantRecordSerializer(many=True)
@@ -161,6 +173,7 @@ class MoveSerializer(serializers.ModelSerializer[Step]):
     class Meta:
         model = Step
         fields: ClassVar = [
+    held = HeldSerializer(allow_null=True)
             "index", "uid", "wave", "run_wave", "chain", "depth", "drains", "after", "pod", "pod_uid", "source_node",
             "target_node", "mode", "gpus", "gpu_milli", "tenant", "work_class", "tier", "lost_gpu_seconds", "state",
             "detail", "issued_at", "ended_at", "expected_s", "took_s",
@@ -231,6 +244,10 @@ class CutSerializer(serializers.Serializer[Any]):
 
 
 class LockSerializer(serializers.ModelSerializer[NodeLock]):
+class HoldSerializer(NeedsReasonSerializer):
+    hours = serializers.IntegerField(min_value=1, max_value=168, help_text="from now")
+
+
     source = serializers.CharField(source="plan.source.name", read_only=True)  # type: ignore[assignment]
     plan = serializers.IntegerField(source="plan_id", read_only=True)
     plan_state = serializers.CharField(source="plan.state", read_only=True)

@@ -10,6 +10,11 @@ def execute(plan_id: int) -> None:
     execution.run(plan_id)
 
 
+@shared_task(name="plans.hold")
+def hold(plan_id: int) -> None:
+    execution.tell_holds(plan_id)
+
+
 @shared_task(name="plans.sweep")
 def sweep() -> None:
     services.sweep()

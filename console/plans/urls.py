@@ -7,7 +7,10 @@ from console.plans import api, api_glass, api_parts, views
 class ActionConverter(StringConverter):
     """The actions of a plan's box; anything else is no address."""
 
-    regex = "approve|reject|cancel|stop|start|pause|resume|abort|drop|leave-out|roll-back|break-glass"
+    regex = (
+        "approve|reject|cancel|stop|start|pause|resume|abort|drop|leave-out|roll-back|break-glass|"
+        "extend-hold|release-hold"
+    )
 
 
 register_converter(ActionConverter, "plan_action")
@@ -53,6 +56,8 @@ api_urlpatterns = [
     path("plans/<row:plan_id>/abort-preview/", api.AbortPreview.as_view(), name="plan-abort-preview"),
     path("plans/<row:plan_id>/record/", api_parts.RecordDetail.as_view(), name="plan-record"),
     path("plans/<row:plan_id>/roll-back/", api.RollBack.as_view(), name="plan-roll-back"),
+    path("plans/<row:plan_id>/extend-hold/", api_parts.ExtendHold.as_view(), name="plan-extend-hold"),
+    path("plans/<row:plan_id>/release-hold/", api_parts.ReleaseHold.as_view(), name="plan-release-hold"),
     path("plans/<row:plan_id>/cut/", api.Cut.as_view(), name="plan-cut"),
     path("locks/", api_parts.LockList.as_view(), name="locks"),
     path("plans/<row:plan_id>/release-locks/", api_parts.ReleaseLocks.as_view(), name="plan-release-locks"),

@@ -114,6 +114,10 @@ def _perform(user: Any, plan_id: int, action: str, said: dict[str, Any]) -> Any:
             return services.abort_plan(user, plan_id, reason)
         case "break-glass":
             return services.break_glass(user, plan_id, reason)
+        case "extend-hold":
+            return services.extend_hold(user, plan_id, said["hours"], reason)
+        case "release-hold":
+            return services.release_hold(user, plan_id, reason)
         case "roll-back":
             return services.roll_back(user, plan_id, reason)
         case _:

@@ -156,3 +156,6 @@ SETTINGS: dict[str, Named] = {
         *PRICES,
     )
 }  # fmt: skip
+        Named("hold_hours", "Hold", "hours", 24, 0, 168, Merge.NEAREST,
+              "So long the nodes on which a plan made room are kept for what it was made for, where the cluster can; "
+              "0: not at all.", group="After the plan"),

@@ -38,8 +38,11 @@ class Bind(msgspec.Struct, frozen=True, kw_only=True, tag="bind"):
 
 
 class Cordon(msgspec.Struct, frozen=True, kw_only=True, tag="cordon"):
+    """Take a node out of service for everything new; ``lift``: take it back into service."""
+
     cluster: str
     node: str
+    lift: bool = False
 
 
 class Recall(msgspec.Struct, frozen=True, kw_only=True, tag="recall"):
@@ -49,8 +52,9 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True, tag="recall"):
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True, tag="hold"):
-    """Ask the cluster's own scheduler to keep ``node`` for pods of at least ``least_gpus`` GPUs, for so long.
+    """Ask the cluster's own scheduler to keep ``node`` for some pods alone, for so long.
 
+    Those of the named ``gang``; where none is named, those that ask for at least so many GPUs and so much CPU.
     The last word on a node counts: 0 seconds end a hold.
     """
 
@@ -58,6 +62,8 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True, tag="hold"):
     node: str
     least_gpus: int
     seconds: int
+    least_cpu_milli: int = 0
+    gang: str = ""  # namespace/name of a gang, or of a pod without one
 
 
 Operation = Migrate | Evict | Bind | Cordon | Recall | Hold

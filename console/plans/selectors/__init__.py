@@ -12,6 +12,7 @@ from console.plans.selectors.checks import (
 )
 from console.plans.selectors.comparing import comparable, comparison
 from console.plans.selectors.freezing import active_freezes, covers, freeze_over, freezes, frozen_words
+from console.plans.selectors.holding import WHOLE, held, held_targets, held_words, is_held, purpose_words
 from console.plans.selectors.lists import (
     chain_choices,
     chains,
@@ -59,6 +60,7 @@ __all__ = [
     "STALE_NEXT_STEP",
     "TWICE",
     "Approvals",
+    "WHOLE",
     "Box",
     "Check",
     "LockGroup",
@@ -84,6 +86,10 @@ __all__ = [
     "gate_of",
     "glass_of",
     "kept_by_reason",
+    "held",
+    "held_targets",
+    "held_words",
+    "is_held",
     "kept_nodes",
     "left_out",
     "level_of",
@@ -106,6 +112,7 @@ __all__ = [
     "plans_to_decide",
     "record",
     "release_checks",
+    "purpose_words",
     "resting",
     "resume_checks",
     "reviews",

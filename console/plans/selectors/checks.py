@@ -10,6 +10,7 @@ from console.inventory.choices import WATCHED
 from console.plans.choices import State, Verdict
 from console.plans.models import Plan
 from console.plans.selectors.freezing import freeze_over, frozen_words
+from console.plans.selectors.holding import held_targets, held_words
 from console.plans.selectors.passing import GLASS_NEXT, gate_of, passed
 from console.plans.selectors.resting import disturbed
 from console.plans.selectors.rules import level_of
@@ -65,7 +66,14 @@ def start_checks(user: Any, plan: Plan) -> list[Check]:
 
 def _stands(plan: Plan, now: datetime) -> list[Check]:
     """What time and the world may have taken away since it was proposed."""
-    return [_in_time(plan, now), _fresh(plan, now), _not_frozen(plan, now), *_rested(plan, now), _holds(plan)]
+    return [
+        _in_time(plan, now),
+        _fresh(plan, now),
+        _not_frozen(plan, now),
+        *_rested(plan, now),
+        *_kept_for_others(plan),
+        _holds(plan),
+    ]
 
 
 def resume_checks(user: Any, plan: Plan) -> list[Check]:
@@ -157,6 +165,16 @@ def _rested(plan: Plan, now: datetime) -> list[Check]:
     )
     step = "Compute a new plan, which leaves them alone, or wait until they have rested."
     return [Check("rested", "No workload rests", False, f"{len(found):,} rest", reason, step, soft=True)]
+
+
+def _kept_for_others(plan: Plan) -> list[Check]:
+    """Asked only where moves would reach nodes that another plan holds."""
+    found = held_targets(plan)
+    if not found:
+        return []
+    reason = f"{held_words(found)}, and moves of this plan would go there."
+    step = "Release that hold, or compute a new plan when it has ended."
+    return [Check("held", "No target is held", False, f"{len(found):,} held", reason, step)]
 
 
 def _above_observing(plan: Plan) -> list[Check]:

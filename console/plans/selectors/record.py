@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from console.plans.choices import StepState
 from console.plans.models import EmptiedNode, Plan, Step
+from console.plans.selectors.holding import Held, held
 from console.plans.survival import Span, half_life, shares
 from console.tenancy.services import require
 
@@ -74,16 +75,12 @@ class Emptied:
     gpus_still: int
     by: list[Refill]
     until: datetime
-    held_until: datetime | None  # None: nothing keeps work away from them
+    held_until: datetime | None  # None: nothing kept work away from them
     seen_at: datetime | None
     over: bool
     curve: list[tuple[float, float]]  # (seconds, share still empty)
     half_life_s: float | None
     half_life_seen: bool
-
-    @property
-    def held(self) -> bool:
-        return self.held_until is not None and self.held_until > timezone.now()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +98,7 @@ class Record:
     tenants: list[TenantRecord]
     farthest: list[MoveRecord]
     emptied: Emptied | None = field(default=None)
+    held: Held | None = field(default=None)
 
 
 def record(viewer: Any, plan: Plan) -> Record | None:
@@ -127,6 +125,7 @@ def record(viewer: Any, plan: Plan) -> Record | None:
         tenants=tenants,
         farthest=sorted(ran, key=_surprise, reverse=True)[:FARTHEST],
         emptied=emptied(viewer, plan),
+        held=held(viewer, plan),
     )
 
 

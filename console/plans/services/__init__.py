@@ -6,6 +6,7 @@ from console.plans.services.cutting import cut_plan, drop_stale_moves
 from console.plans.services.dropping import leave_out_changed
 from console.plans.services.freezes import FreezeError, lift_freeze, set_freeze
 from console.plans.services.glass import break_glass, close_review
+from console.plans.services.holding import extend_hold, release_hold
 from console.plans.services.locks import release_locks
 from console.plans.services.parting import Part, approve_part, part_of
 from console.plans.services.pricing import rates_of, worth_asked
@@ -39,6 +40,7 @@ __all__ = [
     "document_of",
     "drop_stale_moves",
     "fail_plan",
+    "extend_hold",
     "leave_out_changed",
     "lift_freeze",
     "newest_of",
@@ -50,6 +52,7 @@ __all__ = [
     "reject_plan",
     "release_locks",
     "report_progress",
+    "release_hold",
     "resume_plan",
     "roll_back",
     "set_freeze",

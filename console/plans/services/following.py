@@ -1,36 +1,37 @@
 """After a run: what becomes of the nodes that it has emptied, looked at in every later reading for a day.
 
-Where a cluster can keep work away, they are held for work that takes a whole node; elsewhere what is placed there is
-counted and named, and nothing keeps it away.
+What is placed there is counted and named; whether anything keeps work away is the business of ``holding``.
 """
 
-from collections import Counter, defaultdict
-from datetime import datetime, timedelta
+from collections import defaultdict
+from datetime import timedelta
 from typing import Any
 
 import structlog
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from console.inventory.services import newest, revision_of
 from console.plans import lifecycle
 from console.plans.choices import Kind, StepState
 from console.plans.models import EmptiedNode, NodeLock, Plan, Step
-from console.plans.services import checking
+from console.plans.services import checking, freed, holding
 from console.plans.services.staying import gpu_milli_of, tenant_of
 from console.plans.services.transition import Conflict, announce
 from scheduler.cluster.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 FOLLOW_FOR = timedelta(hours=24)
-HOLD_FOR = timedelta(hours=24)
 NAMED = 8  # pods that are kept by name of those that refilled a node
 
 
 def follow() -> None:
     """Safe to run twice at once: a node is refilled once."""
     begin_following()
-    due = Plan.objects.filter(followed_until__gt=timezone.now(), emptied__isnull=False).distinct()
+    now = timezone.now()
+    of_nodes = Q(followed_until__gt=now) & (Q(emptied__isnull=False) | Q(rooms__isnull=False))
+    due = Plan.objects.filter(of_nodes | Q(held_until__gt=now)).distinct()
     for plan in due.select_related("source").defer("document", "impact", "curve"):
         if plan.followed_revision is not None and revision_of(plan.source) <= plan.followed_revision:
             continue
@@ -38,6 +39,7 @@ def follow() -> None:
             look(plan)
         except Conflict as lost:
             log.info("plan.not_followed", plan=plan.pk, reason=lost.reason)
+    holding.tell_again()
 
 
 def begin_following() -> None:
@@ -55,43 +57,12 @@ def begin_following() -> None:
             EmptiedNode.objects.bulk_create(_emptied(plan), batch_size=500)
 
 
-def to_hold(plan: Plan) -> dict[str, int]:
-    """Nodes that are worth keeping for work that takes a whole one -> their GPUs.
-
-    Of a rollback: all that the plan that it takes back has emptied, so that nothing of it is kept any more.
-    """
-    if plan.undoes is not None:
-        return to_hold(plan.undoes)
-    if plan.headline.get("goal"):
-        return {}  # its nodes were not emptied for the sake of whole ones
-    gpus = _gpus(plan)
-    return {node: gpus[node] for node in sorted(_whole(plan)) if gpus.get(node)}
-
-
 def _emptied(plan: Plan) -> list[EmptiedNode]:
-    gpus = _gpus(plan)
+    gpus = freed.gpus_of(plan)
     return [
         EmptiedNode(plan=plan, node=node, gpus=gpus.get(node, 0), emptied_at=at)
-        for node, at in sorted(_whole(plan).items())
+        for node, at in sorted(freed.emptied_whole(plan).items())
     ]
-
-
-def _whole(plan: Plan) -> dict[str, datetime]:
-    """The nodes whose chains have run whole, each with when its last pod had left."""
-    promised = set(checking.signed(plan).emptied_nodes)
-    states: dict[str, Counter[str]] = defaultdict(Counter)
-    since: dict[str, datetime] = {}
-    for node, state, ended_at in Step.objects.filter(plan=plan).values_list("drains", "state", "ended_at"):
-        states[node][state] += 1
-        if ended_at is not None:
-            since[node] = max(ended_at, since.get(node, ended_at))
-    whole = (node for node, found in states.items() if node in promised and set(found) == {StepState.SUCCEEDED})
-    return {node: since[node] for node in whole}
-
-
-def _gpus(plan: Plan) -> dict[str, int]:
-    drawn = plan.map
-    return dict(zip(drawn.names.split("\n"), bytes(drawn.gpus), strict=True))
 
 
 def look(plan: Plan) -> None:
@@ -101,6 +72,10 @@ def look(plan: Plan) -> None:
         raise Conflict(f"{plan.source.name} was never observed.")
     now = checking.narrowed(plan, *found)
     seen_at = found[0].observed_at
+    holding.look(plan, now.snapshot)
+    if plan.followed_until is None or plan.followed_until <= timezone.now():
+        Plan.objects.filter(pk=plan.pk).update(followed_revision=now.revision)
+        return
     own = set(Step.objects.filter(plan=plan).values_list("pod", flat=True))
     changed = 0
     with transaction.atomic():

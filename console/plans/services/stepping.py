@@ -1,6 +1,6 @@
 """What the executor writes: its lease, each step by compare-and-set, and how the run ends."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
@@ -12,8 +12,8 @@ from console.live.services import publish
 from console.plans import lifecycle
 from console.plans.choices import Kind, State, StepState
 from console.plans.milestones import Milestone, reach
-from console.plans.models import Plan, Step
-from console.plans.services import locks
+from console.plans.models import Plan, RoomNode, Step
+from console.plans.services import holding, locks
 from console.plans.services.transition import change, read
 from console.ui.figures import plural
 
@@ -123,10 +123,10 @@ def wait_for_window(plan: Plan, worker: str, why: str) -> Plan:
     )
 
 
-def finish(plan: Plan, worker: str, reached: int | None, held_until: datetime | None = None) -> Plan:
+def finish(plan: Plan, worker: str, reached: int | None, rooms: list[RoomNode], holds: bool) -> Plan:
     """All steps have ended.  ``reached`` counts what was promised and is so: empty nodes, or pods that are back.
 
-    None where no reading was had.
+    None where no reading was had.  ``rooms`` are the nodes to hold, where the cluster ``holds`` any.
     """
     ended = Step.objects.filter(plan=plan)
     counts = {
@@ -136,19 +136,22 @@ def finish(plan: Plan, worker: str, reached: int | None, held_until: datetime | 
     # A run that lost moves and empties nothing has won nothing: to call it done would hide that.
     won = counts[StepState.SUCCEEDED] > 0 and (whole or reached != 0)
     with transaction.atomic():
+        kept = holding.begin(plan, rooms, holds)
+        until = kept.get("held_until")
+        held = {} if until is None else {"held_until": until.isoformat(), "held_for": kept["held_for"]}
         finished = change(
             plan.pk,
             State.SUCCEEDED if won else State.FAILED,
             actor="executor",
             reason=_summary(plan, counts, reached),
             narrow={"worker": worker},
-            detail={_GOAL[Kind(plan.kind)]: reached, **{state.value: count for state, count in counts.items()}},
+            detail={_GOAL[Kind(plan.kind)]: reached, **{state.value: count for state, count in counts.items()}, **held},
             worker="",
-            held_until=None if plan.undoes_id else held_until,
+            **kept,
             ended_at=timezone.now(),
         )
-        if plan.undoes_id and held_until is not None:
-            Plan.objects.filter(pk=plan.undoes_id, held_until__gt=held_until).update(held_until=held_until)
+        if plan.undoes_id:
+            holding.end_of_itself(plan.undoes_id, f"taken back by plan {plan.pk}")
         locks.release(plan)
         reach(Milestone.RUN_WRITTEN)
     reach(Milestone.RUN_COMMITTED)

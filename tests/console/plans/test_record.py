@@ -62,7 +62,8 @@ def test_emptied_nodes_are_followed_and_refills_are_named() -> None:
     assert found["half_life_seen"] is True
     page = squeezed(page_of(viewer(), plan, "?part=record"))
     assert "emptied 2, still empty 1, refilled 1" in page
-    assert "for pods that take a whole node, until" in page
+    assert "refilled 1 by" in page
+    assert "held for<bdi>pods that take a whole node</bdi>until" in page
     assert "jobs/late" in page
     assert 'class="sl-s-accent"' in page
 
@@ -122,19 +123,19 @@ def test_pods_that_are_taken_back_are_told_from_others() -> None:
 
 def _holds(one: Scene) -> dict[tuple[str, str], int]:
     row = SimulatedCluster.objects.get(uid=one.source.config["cluster"])
-    return {node: least for node, (_until, least) in holds(row).items()}
+    return {node: held.least_gpus for node, held in holds(row).items()}
 
 
 def test_emptied_nodes_are_held_for_whole_nodes_until_they_are_taken_back() -> None:
     one, plan = done()
     assert _holds(one) == {("default", "n1"): 8, ("default", "n2"): 8}
     assert plan.held_until is not None and plan.ended_at is not None
-    assert abs(plan.held_until - plan.ended_at - following.HOLD_FOR) < timedelta(seconds=5)
+    assert abs(plan.held_until - plan.ended_at - timedelta(hours=24)) < timedelta(seconds=5)
     back = services.roll_back(operator(), plan.pk, "r")
     started(back)
     ran(back)
     assert _holds(one) == {}
-    assert "ended " in page_of(viewer(), Plan.objects.get(pk=plan.pk), "?part=record")
+    assert f"taken back by plan {back.pk}" in page_of(viewer(), Plan.objects.get(pk=plan.pk), "?part=record")
     assert Plan.objects.get(pk=back.pk).held_until is None
 
 
@@ -142,7 +143,7 @@ def test_a_wire_that_holds_nothing_is_said_so(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(SimulatedConnector, "holds", False)
     one, plan = done()
     assert (_holds(one), plan.held_until) == ({}, None)
-    assert "no: the cluster’s scheduler may place work there" in page_of(viewer(), plan)
+    assert "This source cannot keep work away" in page_of(viewer(), plan)
 
 
 def test_only_chains_that_ran_whole_have_emptied_a_node() -> None:
