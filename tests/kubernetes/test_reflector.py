@@ -1,10 +1,28 @@
 """The reflector against an API that Hypothesis thinks up: whatever it did, once it is honest the state is its own."""
 
+import random
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from console.connectors.kubernetes.steps import Changed, Input, List, Lost, Marked, Phase, Refused, Wait, Watch, Woke
+from console.connectors.kubernetes.reflector import Reflector
+from console.connectors.kubernetes.steps import (
+    Changed,
+    Input,
+    Item,
+    List,
+    Lost,
+    Marked,
+    Opened,
+    Paged,
+    Phase,
+    Put,
+    Refused,
+    Wait,
+    Watch,
+    Woke,
+)
 from tests.kubernetes.thought_up import ACTIONS, HOURLY, INCOMPLETE, LIMITS, NAMES, Api
 
 
@@ -184,3 +202,15 @@ def test_absent_kind_is_asked_for_rarely_and_forbidden_one_is_said() -> None:
         assert api.reflector.ready
         assert isinstance(api.wire, Wait)
         assert api.wire.seconds >= 60
+
+
+@pytest.mark.parametrize("version", ["9" * 5_000, "007", "-1", "1e3", "\u0661\u0662", "abc", " 5"])
+def test_versions_that_are_no_numbers_order_nothing(version: str) -> None:
+    """Arrival counts then; nothing of it is a mistake of ours."""
+    reflector = Reflector(random.Random(0), False, LIMITS)
+    reflector.start()
+    assert reflector.step(Paged((Item("a", "u", version, 1),), version, ""), 0.0)[-1].version == version  # type: ignore[union-attr]
+    reflector.step(Opened(), 1.0)
+    told = reflector.step(Changed("MODIFIED", Item("b", "v", version, 2)), 2.0)
+    assert told[0] == Put("b", 2)
+    assert (reflector.step(Marked(version), 3.0), reflector.errors) == ([], {})

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,10 +146,27 @@ def test_words_for_answers_that_are_none(said: bytes, word: str) -> None:
     assert caught.value.told.word == word
 
 
+@pytest.mark.parametrize(
+    "date",
+    [
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+        "Wed, 31 Dec 1969 23:59:59 GMT",
+        "Mon, 01 Jan 99999999999999999999 00:00:00 GMT",
+        "Mon, 01 Jan 2024 00:00:00 +99999999999999999999",
+        "soon",
+    ],
+)
+def test_what_is_no_date_tells_nothing_of_a_clock(date: str) -> None:
+    with _speaking(f"HTTP/1.1 200 OK\r\nDate: {date}\r\nContent-Length: 2\r\n\r\n{{}}".encode(), []) as port:
+        api = Api(log_in(Login("test", f"http://127.0.0.1:{port}")), CALM)
+        assert api.version() == b"{}"
+    assert api.date_skews == []
+
+
 def test_a_pulse_tells_silence_from_refusal() -> None:
     beat = Beat(every_s=0.01, answer_s=0.2, lost_s=0.3)
     with Player({"one": worlds.cluster(token="secret")}) as player:
-        refused = Pulse(api_of(player, token="another"), beat)
+        refused = Pulse(api_of(player, token="another"), replace(beat, answer_s=20.0))
         refused.ask()
         time.sleep(beat.lost_s)
         assert refused.lost() == ""

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from urllib3.exceptions import NewConnectionError
 from console.connectors.kubernetes.addresses import refuse_address
 from console.connectors.kubernetes.kubeconfig import MAX_BYTES, Entry, Login, read_kubeconfig
 from console.connectors.kubernetes.refusals import ALLOWABLE, AccessError, SeveralContexts, sendable
+from console.connectors.kubernetes.timely import TimelyResponse
 
 __all__ = [
     "AGENT",
@@ -94,6 +96,7 @@ class _Checked:
     """A connection that sends nothing before it knows where it has arrived: a name may lead anywhere."""
 
     sock: Any
+    response_class: type[HTTPResponse] = TimelyResponse
 
     def connect(self) -> None:
         super().connect()  # type: ignore[misc]

@@ -14,11 +14,13 @@ Order = int | None  # a resourceVersion as a number; None where it is not one, t
 BURIED = 50_000
 RECENT = 8_192
 GRAINS = 5  # steps of the overlap that the trail remembers
+LONGEST = 40  # digits of a version; etcd counts in 64 bits
 
 
 def order_of(version: str) -> Order:
     """Versions of one resource type can be compared as numbers; anything else tells nothing about before and after."""
-    return int(version) if version.isascii() and version.isdigit() and version != "0" else None
+    number = version.isascii() and version.isdigit() and version[0] != "0" and len(version) <= LONGEST
+    return int(version) if number else None
 
 
 @dataclass(frozen=True, slots=True)

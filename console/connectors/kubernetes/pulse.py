@@ -23,6 +23,7 @@ class Pulse:
     def __init__(self, api: Api, beat: Beat | None = None) -> None:
         self._api, self._beat = api, beat or Beat()
         self._answered_at = time.monotonic()
+        self._asked_at: float | None = None  # the question that is under way
         self._reason = ""
 
     def run(self, stop: threading.Event) -> None:
@@ -30,17 +31,26 @@ class Pulse:
             self.ask()
 
     def ask(self) -> None:
+        self._asked_at = time.monotonic()
         try:
             self._api.greet(self._beat.answer_s)
         except Trouble as trouble:
             if isinstance(trouble.told, Lost):
                 self._reason = trouble.told.reason
                 return
+        finally:
+            self._asked_at = None
         self._answered_at, self._reason = time.monotonic(), ""
+
+    def _trouble(self) -> str:
+        """What the last question met.  One that goes on for twice its time has failed, whatever holds it up."""
+        asked_at = self._asked_at
+        hanging_s = 0.0 if asked_at is None else time.monotonic() - asked_at
+        return self._reason or ("a question hangs" if hanging_s > 2 * self._beat.answer_s else "")
 
     def lost(self) -> str:
         """Why the API is lost; "" while it answers, or may have missed one question."""
-        silent_s = time.monotonic() - self._answered_at
-        if not self._reason or silent_s < self._beat.lost_s:
+        silent_s, trouble = time.monotonic() - self._answered_at, self._trouble()
+        if not trouble or silent_s < self._beat.lost_s:
             return ""
-        return f"the API server does not answer since {silent_s:.0f} s: {self._reason}"
+        return f"the API server does not answer since {silent_s:.0f} s: {trouble}"

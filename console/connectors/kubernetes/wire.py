@@ -22,6 +22,7 @@ from console.connectors.kubernetes.steps import List, Lost, Refused, Watch
 from scheduler.kubernetes.objects import Kind
 
 PIECE = 1 << 16
+LATEST_S = 7_258_118_400  # the year 2200
 PLAIN_HTTP = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
 _TLS = re.compile(r"\[SSL:? ?(\w*)\] ([^()]*)")
 _OBJECTS = re.compile(r"<[^<>]*>:?\s*|\b\w+\((?:host|proxy)=[^()]*\):?\s*")  # how libraries name what they hold
@@ -183,8 +184,10 @@ class Api:
     def _compare_clocks(self, date: str | None) -> None:
         try:
             told = parsedate_to_datetime(date or "").timestamp()
-        except ValueError:
+        except (ValueError, OverflowError):
             return
+        if not 0 <= told < LATEST_S:
+            return  # no clock, but something that writes dates
         self.date_skews = [*self.date_skews[-14:], told + 0.5 - time.time()]  # a date is cut to whole seconds
 
 
@@ -212,7 +215,9 @@ def _pieces(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 
 def _refusal(answer: urllib3.BaseHTTPResponse) -> Refused:
     """Status and reason; the message of a ``Status`` object, cut short, never a whole page of somebody's proxy."""
-    text = answer.read(4_096, decode_content=True) or b""
+    text = b""
+    with suppress(urllib3.exceptions.HTTPError, OSError):  # the status says enough where its words do not come
+        text = answer.read(4_096, decode_content=True) or b""
     message: Any = re.search(rb'"message"\s*:\s*"((?:[^"\\]|\\.){0,400})', text)
     reason = _plain(message[1]) if message else str(answer.reason or "")
     asked = (answer.headers.get("Retry-After") or "").strip()
