@@ -124,6 +124,7 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "console.urls"
 ASGI_APPLICATION = "console.asgi.application"
+    "console.rest.described.UnnamedMiddleware",
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 TEMPLATES: list[dict[str, Any]] = [
     {
