@@ -9,6 +9,8 @@ import structlog
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.csp import CSP
 
+from console.oncall.mailers import mailers
+
 ROOT = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
@@ -100,6 +102,7 @@ INSTALLED_APPS = [
     "console.plans",
     "console.consolidation",
     "console.routines",
+    "console.oncall",
     "console.overview",
     "console.demo",
 ]
@@ -183,6 +186,14 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 2, "interval_start": 0.1, "in
 CELERY_TIMEZONE = "UTC"
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
+
+# --- calls to people ------------------------------------------------------------------------------------------------
+# Where people reach this console, for links in messages, such as https://slackline.example.org.
+PUBLIC_URL = env.str("SLACKLINE_URL", default="").rstrip("/")
+# In the demo mails become files: nothing leaves the machine.
+MAILERS = mailers(env.str("EMAIL_URL", default=""), DATA_DIR / "mail" if DEMO else None)
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="slackline@localhost")
+WEBHOOK_HOSTS = frozenset(name.strip().lower() for name in env.list("SLACKLINE_WEBHOOK_HOSTS", default=[]))
 
 # --- memory ---------------------------------------------------------------------------------------------------------
 # Beyond the latest readings of each source: (seconds of a slot of which the last reading stays, seconds that it stays).

@@ -13,7 +13,10 @@ from django.urls import include, path, register_converter
 from console.rest.ids import RowConverter
 
 register_converter(RowConverter, "row")
-APPS = ("rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "consolidation", "routines", "overview")
+APPS = (
+    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "consolidation", "routines", "oncall",
+    "overview",
+)  # fmt: skip
 
 
 def _routes(app: str, attribute: str) -> list[Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.management import call_command
 
+from console.oncall import services as oncall
 from console.tenancy import services as tenancy
 from console.tenancy.choices import DEMO_LOGINS, Role
 
@@ -19,7 +20,18 @@ def seed_people() -> list[str]:
     for name, role in DEMO_LOGINS.items():
         own = list(TENANTS[:1]) if role is Role.TENANT_USER else []
         tenancy.ensure_person(name, role, password=name, tenants=own)
+    _seed_rota()
     return list(DEMO_LOGINS)
+
+
+def _seed_rota() -> None:
+    """A rota of both approvers, once; their mails become files, since the domain leads nowhere."""
+    approvers = [name for name, role in DEMO_LOGINS.items() if role is Role.APPROVER]
+    people = [tenancy.ensure_person(name, Role.APPROVER, password=name, tenants=[]) for name in approvers]
+    made = oncall.ensure_rota(people[0], people=approvers, reason="The demo's two approvers take turns.")
+    if made:
+        for person in people:
+            oncall.set_contact(person, "mail", f"{person.get_username()}@demo.invalid")
 
 
 def refresh_static() -> bool:

@@ -33,6 +33,7 @@ class Demo:
         own = {
             "SLACKLINE_DEMO": "1",
             "SLACKLINE_DATA_DIR": str(self.data),
+            "SLACKLINE_URL": os.environ.get("SLACKLINE_URL") or self.url,
             "DJANGO_SETTINGS_MODULE": "console.settings",
             "PYTHONUNBUFFERED": "1",
             "LOG_LEVEL": os.environ.get("LOG_LEVEL", "WARNING"),

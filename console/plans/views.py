@@ -23,7 +23,7 @@ from console.ui.orders import no_order_words, order_of, order_words
 
 sees_plans = permission_required("plans.view_plan", raise_exception=True)
 Page = Callable[..., HttpResponse]
-PARTS = ("progress", "head", "stale", "tiles", "side", "pace", "record", "moves")
+PARTS = ("progress", "head", "stale", "tiles", "side", "pace", "record", "moves", "oncall")
 
 
 def posted_from(page: str, *names: str) -> Callable[[Page], Page]:

@@ -13,6 +13,7 @@ class Role(TextChoices):
 
 _VIEW = frozenset(
     {"inventory.view_fleet", "inventory.view_own", "policies.view_policy", "plans.view_plan", "audit.view_entries"}
+    | {"oncall.view_rota"}
 )
 _OPERATE = _VIEW | {
     "inventory.load_cluster",
@@ -25,7 +26,8 @@ _OPERATE = _VIEW | {
 PERMISSIONS: dict[str, frozenset[str]] = {
     Role.VIEWER: _VIEW,
     Role.OPERATOR: _OPERATE,
-    Role.APPROVER: _OPERATE | {"plans.approve_plan", "plans.break_glass", "plans.release_lock", "policies.set_policy"},
+    Role.APPROVER: _OPERATE | {"plans.approve_plan", "plans.break_glass", "plans.release_lock", "policies.set_policy"}
+    | {"oncall.set_rota", "oncall.answer"},
     Role.TENANT_USER: frozenset({"inventory.view_own", "inventory.answer_release"}),
     Role.TENANT_ADMIN: frozenset({"inventory.view_own", "inventory.answer_release"}),
 }
@@ -38,6 +40,9 @@ WORDS = {
     "inventory.answer_release": "answer for the locks of its tenants",
     "policies.view_policy": "see policies",
     "policies.set_policy": "decide policies and windows",
+    "oncall.view_rota": "see who is on call",
+    "oncall.set_rota": "set a rota",
+    "oncall.answer": "answer calls, or take over",
     "plans.view_plan": "see plans",
     "plans.request_plan": "request a plan",
     "plans.approve_plan": "approve or reject a plan",
@@ -52,6 +57,7 @@ WORDS = {
 DEMO_LOGINS: dict[str, Role] = {
     "operator": Role.OPERATOR,
     "approver": Role.APPROVER,
+    "approver2": Role.APPROVER,
     "tenant": Role.TENANT_USER,
     "viewer": Role.VIEWER,
 }

@@ -13,7 +13,10 @@ from typing import Any
 
 from console.tenancy.choices import Role
 
-APPS = ("rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "consolidation", "routines", "overview")
+APPS = (
+    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "consolidation", "routines", "oncall",
+    "overview",
+)  # fmt: skip
 NOBODY = "nobody"  # a visitor without an account
 WHO = (NOBODY, *(role.value for role in Role))
 EVERYBODY = frozenset(WHO)

@@ -1,0 +1,130 @@
+"""Alerts: which are open, whom they call next, and what happened to each."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+
+from console.oncall.choices import EventKind, MessageState, Reach
+from console.oncall.ladder import Call, Pace, following
+from console.oncall.models import Alert, Event, Message
+from console.oncall.selectors.people import approvers, callable_people
+from console.oncall.selectors.rotas import duty_at
+from console.oncall.selectors.subjects import never_of
+from console.oncall.turns import names
+from console.tenancy.services import require
+
+UNREACHED_FOR = timedelta(hours=24)
+BAD = frozenset({EventKind.FAILED, EventKind.NOBODY})
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of an alert's history."""
+
+    at: datetime
+    words: str
+    state: str = ""  # of the message that it is about
+    bad: bool = False
+
+
+def _whole() -> QuerySet[Alert]:
+    rows = Alert.objects.select_related("plan__source", "plan__proposer", "review__user", "rota", "acknowledged_by")
+    return rows.defer("plan__document", "plan__curve")
+
+
+def alerts(viewer: Any) -> QuerySet[Alert]:
+    """The newest first."""
+    require(viewer, "oncall.view_rota")
+    return _whole()
+
+
+def alert_detail(viewer: Any, alert_id: int) -> Alert:
+    """Raises ``Http404``."""
+    require(viewer, "oncall.view_rota")
+    return get_object_or_404(_whole(), pk=alert_id)
+
+
+def alerts_of(viewer: Any, plan_id: int) -> list[Alert]:
+    """All alerts of a plan, the newest first."""
+    return list(alerts(viewer).filter(plan_id=plan_id))
+
+
+def open_alert_of(viewer: Any, plan_id: int) -> Alert | None:
+    return alerts(viewer).filter(plan_id=plan_id, resolved_at__isnull=True).first()
+
+
+def next_call(alert: Alert, at: datetime) -> tuple[Call | None, tuple[tuple[Any, str], ...]]:
+    """(whom it calls then, who is skipped and why)."""
+    rota, never = alert.rota, never_of(alert)
+    duty = duty_at(rota, at, never)
+    told = list(alert.messages.values_list("user_id", "call"))
+    singles = len({call for _, call in told}) if alert.reached in ("", Reach.PERSON) else rota.singles
+    call = following(
+        Pace(rota.next_minutes, rota.singles, rota.last_minutes),
+        duty.line,
+        callable_people(approvers(), never),
+        {user for user, _ in told},
+        singles,
+        Reach(alert.reached) if alert.reached else None,
+    )
+    return call, duty.skipped
+
+
+def calls_ahead(alert: Alert) -> str:
+    """ "then Ben at 03:25", as it stands now; "" where nobody is called any more."""
+    if alert.due_at is None:
+        return ""
+    call, _ = next_call(alert, max(alert.due_at, timezone.now()))
+    if call is None:
+        return ""
+    who = {Reach.ROTA: "everybody in the rota", Reach.APPROVERS: "all approvers"}.get(call.reach, names(call.people))
+    return f"{who} at {alert.due_at:%R} UTC"
+
+
+def history(alert: Alert) -> list[Line]:
+    """Line by line, the oldest first, each message with what became of it."""
+    rows = Event.objects.filter(alert=alert).select_related("user", "message")
+    return [
+        Line(row.at, _words(row), row.message.state if row.message else "", row.kind in BAD or _lost(row))
+        for row in rows
+    ]
+
+
+def _lost(row: Event) -> bool:
+    return row.message is not None and row.message.state == MessageState.FAILED
+
+
+def _words(row: Event) -> str:
+    """A call says how its message went."""
+    one = row.message
+    if row.kind != EventKind.CALLED or one is None:
+        return row.words
+    way = f" by {one.get_how_display()} to {one.address}" if one.how else ""
+    if one.state == MessageState.SENT and one.ended_at is not None:
+        return f"{row.words}{way}, delivered {one.ended_at:%T}"
+    if one.state == MessageState.WAITING:
+        tried = f", tried {one.attempts}×: {one.error}" if one.error else ", on its way"
+        return f"{row.words}{way}{tried}"
+    return f"{row.words}{way}, {one.get_state_display()}{f': {one.error}' if one.error else ''}"
+
+
+def calls_to(user: Any) -> list[Alert]:
+    """Open alerts that have called this person and that nobody has taken."""
+    rows = _whole().filter(resolved_at__isnull=True, acknowledged_by__isnull=True, messages__user=user)
+    return list(rows.distinct()[:3])
+
+
+def unreached() -> list[Message]:
+    """The last messages that reached nobody, of alerts that are still open; the newest first."""
+    rows = Message.objects.filter(state=MessageState.FAILED, alert__resolved_at__isnull=True)
+    return list(rows.filter(at__gt=timezone.now() - UNREACHED_FOR).select_related("user", "alert").order_by("-pk")[:3])
+
+
+def outbox(viewer: Any) -> QuerySet[Message]:
+    """Every message, the newest first, as it was written."""
+    require(viewer, "oncall.answer")
+    return Message.objects.select_related("user", "alert").order_by("-pk")
