@@ -6,9 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from console.connectors.kubernetes.health import is_known
 from console.connectors.kubernetes.reflector import Reflector
 from console.connectors.kubernetes.steps import (
     Changed,
+    Ended,
     Input,
     Item,
     List,
@@ -214,3 +216,34 @@ def test_versions_that_are_no_numbers_order_nothing(version: str) -> None:
     told = reflector.step(Changed("MODIFIED", Item("b", "v", version, 2)), 2.0)
     assert told[0] == Put("b", 2)
     assert (reflector.step(Marked(version), 3.0), reflector.errors) == ([], {})
+
+
+STALE_S = 300.0
+LISTED, EMPTY = Paged((Item("a", "u", "5", 1),), "5", ""), Paged((), "6", "")
+NO_RIGHT, FAILING, ABSENT = Refused(403, "no"), Refused(500, "no"), Refused(404, "no")
+KNOWN = {
+    "listed and watched": ([LISTED, Opened()], 0.0, True),
+    "forbidden from the first": ([NO_RIGHT], 0.0, False),
+    "forbidden, while it is asked again": ([NO_RIGHT, Woke()], 0.0, False),
+    "forbidden, then failing": ([NO_RIGHT, Woke(), FAILING], 0.0, False),
+    "the right was given": ([NO_RIGHT, Woke(), LISTED, Opened()], 0.0, True),
+    "the right was taken": ([LISTED, Opened(), Ended(), NO_RIGHT, Woke()], 0.0, False),
+    "it may be listed and not watched": ([LISTED, NO_RIGHT, Woke(), LISTED], 0.0, False),
+    "failing for a moment": ([LISTED, Opened(), Ended(), FAILING, Woke(), FAILING], STALE_S / 2, True),
+    "failing for long": ([LISTED, Opened(), Ended(), FAILING, Woke(), FAILING], STALE_S + 1, False),
+    "never answered": ([FAILING], 0.0, False),
+    "not installed": ([ABSENT], LIMITS.absent_s * 1.2, True),
+    "not installed, then failing": ([ABSENT, Woke(), FAILING], 2 * LIMITS.absent_s + STALE_S + 1, False),
+    "installed, then failing": ([ABSENT, Woke(), EMPTY, Opened(), Ended(), FAILING], STALE_S + 1, False),
+}
+
+
+@pytest.mark.parametrize("case", KNOWN)
+def test_what_nobody_confirms_is_unknown(case: str) -> None:
+    """Whatever a kind is doing at the moment: budgets that are unknown must hold all pods, all the time."""
+    inputs, later_s, known = KNOWN[case]
+    reflector = Reflector(random.Random(0), False, LIMITS)
+    reflector.start()
+    for told in inputs:
+        reflector.step(told, 1000.0)
+    assert is_known(reflector, 1000.0 + later_s, STALE_S) is known

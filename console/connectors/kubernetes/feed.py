@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from console.connectors.kubernetes.health import Health, KindHealth, of_kind
+from console.connectors.kubernetes.health import Health, KindHealth, is_known, of_kind
 from console.connectors.kubernetes.pulse import Beat, Pulse
 from console.connectors.kubernetes.reflector import Limits, Reflector
 from console.connectors.kubernetes.refusals import where
@@ -34,7 +34,6 @@ from console.connectors.kubernetes.steps import (
     Marked,
     Opened,
     Paged,
-    Phase,
     Put,
     Refused,
     Unreadable,
@@ -57,7 +56,7 @@ CLOCKS_AGREE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """``stale_s``: without a word about a needed kind for so long, there is no reading.
+    """``stale_s``: without a word about a kind for so long it is unknown; of a needed one, there is no reading.
 
     ``patience_s``: how long the first reading waits for kinds that it can do without.
     """
@@ -170,11 +169,8 @@ class ClusterFeed:
 
     def _missing(self) -> tuple[str, ...]:
         """Kinds of which nothing is known, or nothing any more."""
-        return tuple(
-            one.kind.name
-            for one in self._followers
-            if not one.reflector.ready or one.reflector.phase is Phase.FORBIDDEN
-        )
+        now, stale_s = time.monotonic(), self._terms.stale_s
+        return tuple(one.kind.name for one in self._followers if not is_known(one.reflector, now, stale_s))
 
     def lost(self) -> str:
         """Why the API is lost; "" while it answers.  Asks nobody, waits for nobody."""

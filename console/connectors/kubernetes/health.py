@@ -39,7 +39,7 @@ class Health:
     server_version: str
     skew_s: float | None
     ready: bool
-    missing: tuple[str, ...]  # kinds of which nothing is known: no right, or no answer
+    missing: tuple[str, ...]  # kinds of which nothing is known, or no longer: no right, or no answer
     kinds: tuple[KindHealth, ...]
 
 
@@ -63,6 +63,14 @@ def of_kind(kind: str, reflector: Reflector, bad: int, opened: int, now: float) 
         suspicion=f"{doubt.what.value}: {doubt.detail}" if doubt is not None else "",
         believed=reflector.believed,
     )
+
+
+def is_known(reflector: Reflector, now: float, stale_s: float) -> bool:
+    """What is held is what the API said a short while ago.  A kind that is absent is asked for again but rarely."""
+    if not reflector.ready or reflector.forbidden or reflector.fresh_at is None:
+        return False
+    rare_s = 2 * reflector.limits.absent_s if reflector.absent else 0.0
+    return now - reflector.fresh_at <= stale_s + rare_s
 
 
 def _age(at: float | None, now: float) -> float | None:

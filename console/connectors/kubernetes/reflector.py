@@ -98,6 +98,8 @@ class Reflector:
 
     phase: Phase = Phase.STARTING
     ready: bool = False  # the state may be read: listed once, or known to be absent or forbidden
+    absent: bool = False  # the API said last that it does not know the kind
+    forbidden: bool = False  # ... that we may not ask; until a watch of it is open
     reason: str = ""  # why it waits, or what went wrong last
     lists: int = 0  # complete ones
     errors: Counter[str] = field(default_factory=Counter)
@@ -134,6 +136,7 @@ class Reflector:
                 return self._paged(given, now)
             case Opened():
                 self._opened_at = self.fresh_at = now
+                self.forbidden = False
                 self.reason = self.reason if self._doubted else ""
                 return []
             case Changed():
@@ -212,7 +215,7 @@ class Reflector:
         self.ledger.settle(listing.version, now)
         gap = self._listed_at is not None and now - self._listed_at > 2 * self._doubt_s
         self._doubt_s = self.limits.doubt_s if gap else self._doubt_s
-        self.ready, self.suspicion, self.reason = True, None, ""
+        self.ready, self.absent, self.suspicion, self.reason = True, False, None, ""
         self.lists, self.fresh_at, self._listed_at = self.lists + 1, listing.began, now
         self._failures = self._expired = 0
         self._page, self._doubted, self._listing = self.limits.page, listing.again, None
@@ -322,7 +325,7 @@ class Reflector:
         if status == 404:
             return self._unknown_kind(now)
         if status == 403:
-            self.ready = self.ready or not self.needed
+            self.ready, self.forbidden = self.ready or not self.needed, True
             wait = self._wait(self.rng.uniform(0.8, 1.2) * self.limits.forbidden_s, self.reason, AFRESH)
             self.phase = Phase.FORBIDDEN
             return [wait]
@@ -348,7 +351,7 @@ class Reflector:
             return [self._wait(self._back_off(), self.reason, AFRESH)]
         if len(self.ledger) and not self._believe(Doubt.KIND_GONE, f"it had {len(self.ledger)} objects", now):
             return [self._wait(self.limits.grace_s, Doubt.KIND_GONE.value, AFRESH)]
-        self.ready, self.fresh_at, self.suspicion = True, now, None
+        self.ready, self.absent, self.forbidden, self.fresh_at, self.suspicion = True, True, False, now, None
         drops = self.ledger.sweep(list(self.ledger))
         wait = self._wait(self.rng.uniform(0.8, 1.2) * self.limits.absent_s, "not known to the API", AFRESH)
         self.phase = Phase.ABSENT
