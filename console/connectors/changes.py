@@ -8,7 +8,7 @@ import msgspec
 from scheduler.cluster.records import PodRecord
 
 Identity = tuple[str, str]  # (cluster, node name) or (cluster, namespace/name)
-Fields = Mapping[str, str | int | bool | None]
+Fields = Mapping[str, str | int | bool | dict[str, str] | None]
 
 
 class Arrived(msgspec.Struct, frozen=True, tag="arrived"):

@@ -22,6 +22,7 @@ from scheduler.fragmentation.devices import gpu_states
 from scheduler.fragmentation.difference import difference
 from scheduler.fragmentation.measures import WHY, node_measures
 from scheduler.fragmentation.report import Report, as_detail, report
+from scheduler.worlds.drivers import with_drivers
 from scheduler.worlds.generate import generate
 from scheduler.worlds.openb import read_openb
 from scheduler.worlds.tables import read_node_table, read_tables
@@ -155,4 +156,5 @@ def _read_files(upload: Upload, contents: dict[str, bytes]) -> tuple[Document, l
 
 def found_world(name: str, world: str, *, nodes: int | None, seed: int, hour: int, lively: bool = True) -> Source:
     """A simulated cluster that starts as a named world.  Raises ``InputError``."""
-    return services.establish_world(name, generate(world, nodes=nodes, seed=seed, hour=hour), seed=seed, lively=lively)
+    document = with_drivers(generate(world, nodes=nodes, seed=seed, hour=hour))
+    return services.establish_world(name, document, seed=seed, lively=lively)

@@ -11,6 +11,7 @@ import numpy as np
 
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import ABSENT, MOVE_MODES, NO_LIMIT, UNKNOWN, Bools, Snapshot
+from scheduler.plan.goal import CLEARING
 from scheduler.plan.plan import ROLLBACK, Plan
 from scheduler.plan.resolve import Rows, resolve
 from scheduler.plan.verify import Violation, still_legal
@@ -62,9 +63,11 @@ def _node_changes(plan: Plan, old: Rows, new: Rows) -> Iterator[Change]:
     for i, move in enumerate(plan.moves):
         for name in dict.fromkeys((move.source, move.target, move.drains)):
             touched[name].append(i)
+    cleared = set(plan.aim.nodes) if plan.aim is not None and plan.aim.kind in CLEARING else set()
     for name, moves in touched.items():
         was_row, now_row = old.node.get(name, UNKNOWN), new.node.get(name, UNKNOWN)
-        for field, was, now in _differences(NODE_FIELDS, old.snapshot, was_row, new.snapshot, now_row, "node"):
+        fields = UNASKED if name in cleared else NODE_FIELDS
+        for field, was, now in _differences(fields, old.snapshot, was_row, new.snapshot, now_row, "node"):
             yield Change(moves=tuple(moves), object_kind="node", object=name, field=field, was=was, now=now)
 
 
@@ -259,3 +262,5 @@ NODE_FIELDS: dict[str, Read] = {
     "resources": _spec("resources", "node"),
     "devices": _devices,
 }
+# A node that is to be cleared may be cordoned meanwhile, as whoever drains a node does: nothing is to come there anyway.
+UNASKED = {name: read for name, read in NODE_FIELDS.items() if name != "cordoned"}

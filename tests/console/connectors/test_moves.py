@@ -126,4 +126,7 @@ def test_other_operations() -> None:
     assert cluster.execute(Evict(pod="jobs/a", source="n1", grace_s=3, **given), "4").state == "succeeded"
     assert places(cluster) == {"w": "n2", "s": "n2"}
     node, sleeper = cluster.read_node("n1"), cluster.read_pod("jobs/s")
+    assert cluster.execute(Cordon(cluster="default", node="n1", lift=True), "5").state == "succeeded"
+    given_back = cluster.read_node("n1")
+    assert given_back is not None and not given_back.cordoned
     assert node is not None and node.cordoned and sleeper is not None and not sleeper.standby

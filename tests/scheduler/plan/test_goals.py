@@ -137,3 +137,15 @@ def test_without_one_node_a_drain_reaches_less_on_what_is_there_now() -> None:
     shorter = keep(plan, made.snapshot(), [chain])
     assert shorter.aim is not None
     assert (shorter.aim.reached, shorter.aim.wanted, verify(shorter, made.snapshot()).ok) == (1, 2, True)
+
+
+def test_a_node_that_is_to_be_cleared_may_be_cordoned_meanwhile_and_no_other_may() -> None:
+    made, plan, goal = planned("drain")
+    base = made.snapshot()
+    for row in made.rows["nodes"]:
+        row["cordoned"] = row["name"] in goal.nodes
+    assert changes(plan, base, made.snapshot()) == ()
+    (target,) = {move.target for move in plan.moves}
+    for row in made.rows["nodes"]:
+        row["cordoned"] = row["name"] == target
+    assert {(one.object, one.field) for one in changes(plan, base, made.snapshot())} == {(target, "cordoned")}
