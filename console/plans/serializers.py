@@ -164,6 +164,7 @@ class HeldSerializer(serializers.Serializer[Any]):
     doubled_gpu_s = serializers.FloatField(allow_null=True)
     tenants = TenantRecordSerializer(many=True)
     emptied = EmptiedSerializer(allow_null=True)
+    held = HeldSerializer(allow_null=True)
     stops = StopSerializer(many=True)
 
 
@@ -173,7 +174,6 @@ class MoveSerializer(serializers.ModelSerializer[Step]):
     class Meta:
         model = Step
         fields: ClassVar = [
-    held = HeldSerializer(allow_null=True)
             "index", "uid", "wave", "run_wave", "chain", "depth", "drains", "after", "pod", "pod_uid", "source_node",
             "target_node", "mode", "gpus", "gpu_milli", "tenant", "work_class", "tier", "lost_gpu_seconds", "state",
             "detail", "issued_at", "ended_at", "expected_s", "took_s",

@@ -153,9 +153,9 @@ SETTINGS: dict[str, Named] = {
               "approval may start it.", group="Approval", words=LEVELS),
         Named("valid_minutes", "Valid for", "minutes", 30, 5, 720, Merge.NEAREST,
               "So long a proposal waits for its approval, and an approval for its start.", group="Approval"),
-        *PRICES,
-    )
-}  # fmt: skip
         Named("hold_hours", "Hold", "hours", 24, 0, 168, Merge.NEAREST,
               "So long the nodes on which a plan made room are kept for what it was made for, where the cluster can; "
               "0: not at all.", group="After the plan"),
+        *PRICES,
+    )
+}  # fmt: skip
