@@ -21,7 +21,7 @@ from console.inventory.cells import Cells
 from console.inventory.choices import WATCHED, SourceState
 from console.inventory.models import Counter, Observation, Source
 from console.inventory.services.leases import expire
-from console.inventory.services.recording import confirm, record
+from console.inventory.services.recording import Overtaken, confirm, record
 from console.inventory.services.unheld import keep_unheld
 from scheduler.cluster.build import Builder
 from scheduler.cluster.errors import InputError
@@ -94,12 +94,15 @@ def observe(
     if source is None:
         return None
     try:
-        found = _read(source, encode, wire, builder or Builder(), doubt)
+        found = _read(source, claim, encode, wire, builder or Builder(), doubt)
+    except Overtaken:
+        log.warning("source.overtaken", source=source.name)
+        return None
     except (ConnectorError, InputError) as error:
-        note_failure(source, str(error))
+        note_failure(source, str(error), claim)
         return None
     except Exception as error:
-        note_failure(source, _mistake(source, error))
+        note_failure(source, _mistake(source, error), claim)
         raise
     finally:
         Source.objects.filter(pk=source_id, claim=claim).update(claim=None, claimed_until=None)
@@ -148,7 +151,12 @@ def _claim(source_id: int, wire: Connector | None) -> tuple[Source | None, uuid.
 
 
 def _read(
-    source: Source, encode: Encode | None, wire: Connector | None, builder: Builder, doubt: str = ""
+    source: Source,
+    claim: uuid.UUID,
+    encode: Encode | None,
+    wire: Connector | None,
+    builder: Builder,
+    doubt: str = "",
 ) -> Observation:
     begun_at = timezone.now()
     connector = wire or connector_of(source)
@@ -156,14 +164,14 @@ def _read(
     last = Observation.objects.filter(source=source).first()
     drawn = last is not None and (encode is None or last.columns is not None)
     if last is not None and drawn and version == source.version:
-        return confirm(source, last, begun_at, doubt=doubt)
+        return confirm(source, claim, last, begun_at, doubt=doubt)
     snapshot, aside = _seen(connector, builder)
     if last is not None and drawn and snapshot.digest == last.digest:
-        return confirm(source, last, begun_at, version, keep_unheld(aside), doubt)
+        return confirm(source, claim, last, begun_at, version, keep_unheld(aside), doubt)
     encoded = encode(snapshot) if encode is not None else None
     archive.store(snapshot, remember=wire is None)  # a process that follows clusters draws no pages
     columns, gpu_states = (encoded.columns, encoded.gpu_states) if encoded is not None else (None, None)
-    observation = record(source, snapshot, begun_at, version, columns, gpu_states, keep_unheld(aside), doubt)
+    observation = record(source, claim, snapshot, begun_at, version, columns, gpu_states, keep_unheld(aside), doubt)
     if encode is not None:
         enqueue("inventory.measure", observation_id=observation.pk)
     return observation
@@ -177,13 +185,17 @@ def _seen(connector: Connector, builder: Builder) -> tuple[Snapshot, tuple[Aside
     return (seen if isinstance(seen, Snapshot) else builder.build(seen)), None
 
 
-def note_failure(source: Source, text: str) -> None:
-    """The source could not be read; its error stands on it until a reading succeeds."""
+def note_failure(source: Source, text: str, claim: uuid.UUID | None = None) -> None:
+    """The source could not be read; its error stands on it until a reading succeeds.
+
+    With ``claim`` only while that is the claim on the source: another reader may have read it meanwhile.
+    """
     now = timezone.now()
     failures = source.failures + 1
     if text[:2000] != source.last_error:  # the same again is no news
         log.warning("source.failed", source=source.name, failures=failures, error=text)
-    Source.objects.filter(pk=source.pk).update(
+    mine = Source.objects.filter(pk=source.pk) if claim is None else Source.objects.filter(pk=source.pk, claim=claim)
+    mine.update(
         state=SourceState.FAILING,
         last_error=text[:2000],
         last_error_at=now,

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import uuid
 from datetime import datetime
 from typing import Any
 
@@ -18,9 +19,14 @@ from scheduler.cluster.snapshot import ORPHAN, UNKNOWN, Snapshot
 KEPT_WARNINGS = 200
 
 
+class Overtaken(Exception):
+    """Another reader has the source now, or it is gone: what this one read may be older than what is there."""
+
+
 @transaction.atomic
 def record(
     source: Source,
+    claim: uuid.UUID,
     snapshot: Snapshot,
     begun_at: datetime,
     version: str,
@@ -29,7 +35,11 @@ def record(
     unheld: Unheld | None = None,
     doubt: str = "",
 ) -> Observation:
-    """One new row, after all rows that are committed: the order of revisions is the order of commits."""
+    """One new row, after all rows that are committed: the order of revisions is the order of commits.
+
+    Raises ``Overtaken`` where ``claim`` is no longer that of the source.
+    """
+    _hold(source, claim)
     revision = _next_revision()
     observation = Observation(
         revision=revision,
@@ -54,19 +64,30 @@ def record(
 @transaction.atomic
 def confirm(
     source: Source,
+    claim: uuid.UUID,
     last: Observation,
     begun_at: datetime,
     version: str = "",
     unheld: Unheld | None = None,
     doubt: str = "",
 ) -> Observation:
-    """The source reports what it reported before: only the age changes, and perhaps what the format cannot hold."""
+    """The source reports what it reported before: only the age changes, and perhaps what the format cannot hold.
+
+    Raises ``Overtaken`` where ``claim`` is no longer that of the source.
+    """
+    _hold(source, claim)
     last.observed_at = begun_at
     last.unheld = unheld or last.unheld
     Observation.objects.filter(pk=last.pk).update(observed_at=begun_at, unheld=last.unheld)
     _note_success(source, begun_at, version or source.version, doubt)
     _announce("snapshot.confirmed", last, source, changed=0)
     return last
+
+
+def _hold(source: Source, claim: uuid.UUID) -> None:
+    """Nobody takes the source over until this transaction ends.  Before the counter, as all who need both."""
+    if not Source.objects.select_for_update().filter(pk=source.pk, claim=claim).exists():
+        raise Overtaken
 
 
 def redraw(source: Source) -> Observation | None:

@@ -1,18 +1,21 @@
 """Reading sources: once each, in one order, whatever happens to one of them."""
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.utils import timezone
 
 from console.connectors.protocol import ConnectorError
 from console.inventory import archive, planning, services
-from console.inventory.models import Blob, Measurement, Observation, Source
-from console.inventory.services import observing, recording
-from tests.builders.fleets import file_source, observed, read, simulated_source
+from console.inventory.models import Blob, Measurement, Observation, Source, Watch
+from console.inventory.services import leases, observing, recording
+from scheduler.cluster.codec import parse
+from tests.builders.fleets import file_source, kubernetes_source, observed, read, simulated_source
 from tests.builders.people import operator
-from tests.builders.worlds import world
+from tests.builders.worlds import World, world
 
 pytestmark = pytest.mark.django_db
 
@@ -102,6 +105,60 @@ def test_failing_sources_are_asked_less_and_less_often(monkeypatch: pytest.Monke
 
 def _unreachable(source: Source) -> Any:
     raise ConnectorError("no route to host")
+
+
+class Slow:
+    """A wire of somebody who follows a source, and what happens while it is read."""
+
+    acts = False
+
+    def __init__(self, told: World, meanwhile: Callable[[], Any] = lambda: None, error: Any = None) -> None:
+        self._told, self._meanwhile, self._error = told, meanwhile, error
+
+    def version(self) -> str:
+        return str(id(self))
+
+    def observe(self) -> Any:
+        self._meanwhile()
+        if self._error is not None:
+            raise self._error
+        return parse(self._told.json()).document
+
+
+ENDS = {"a reading": None, "the same": None, "an error": ConnectorError("lost"), "a mistake": ZeroDivisionError()}
+
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_a_reader_that_was_overtaken_writes_nothing(ends: str, sent: list[Any]) -> None:
+    """It stood still while its lease ran out: what it read is older than what the other one has written."""
+    source = kubernetes_source()
+    leases.greet("first")
+    assert leases.take("first", 1) == [source.pk]
+    old, new = world(1).node("n1"), world(2).nodes("n1", "n2")
+    if ends == "the same":
+        services.observe(source.pk, wire=cast(Any, Slow(old)))
+
+    def meanwhile() -> None:
+        Watch.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+        assert leases.take("second", 1) == [source.pk]
+        assert services.observe(source.pk, wire=cast(Any, Slow(new))) is not None
+        sent.clear()
+
+    wire = cast(Any, Slow(old, meanwhile, ENDS[ends]))
+    with nullcontext() if ends != "a mistake" else pytest.raises(ZeroDivisionError):
+        assert services.observe(source.pk, wire=wire) is None
+    source.refresh_from_db()
+    newest = Observation.objects.filter(source=source).first()
+    assert newest is not None and newest.counts["nodes"] == 2
+    assert (source.state, source.last_error, source.last_observed_at) == ("live", "", newest.observed_at)
+    assert sent == []
+
+
+def test_a_source_that_goes_while_it_is_read_leaves_nothing() -> None:
+    source = kubernetes_source()
+    wire = Slow(world(1).node("n1"), lambda: Source.objects.filter(pk=source.pk).delete())
+    assert services.observe(source.pk, wire=cast(Any, wire)) is None
+    assert not Source.objects.exists() and not Observation.objects.exists()
 
 
 def test_two_never_read_one_source_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
