@@ -109,9 +109,9 @@ def _said(error: Exception) -> str:
     """What went wrong, without names of our classes and addresses of objects in memory."""
     words = {
         urllib3.exceptions.NameResolutionError: "its name leads to no address",
+        urllib3.exceptions.NewConnectionError: "it cannot be reached",  # before its own parent
         urllib3.exceptions.ConnectTimeoutError: "it does not answer",
         urllib3.exceptions.ReadTimeoutError: "it takes the message and says nothing",
         urllib3.exceptions.SSLError: "its certificate is not accepted",
-        urllib3.exceptions.NewConnectionError: "it cannot be reached",
     }
     return next((said for kind, said in words.items() if isinstance(error, kind)), "the connection broke")

@@ -1,6 +1,7 @@
 """What on-call hangs into every page: who is called now, and which call reached nobody."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -24,14 +25,27 @@ def _banners(request: HttpRequest) -> Iterable[shell.Banner]:
     """To whom a call went, and, to all who answer calls, which one reached nobody."""
     if not request.user.has_perm(MAY_ANSWER):
         return
-    for alert in selectors.calls_to(request.user):
-        words = f"{Kind(alert.kind).label}, since {alert.opened_at:%R} UTC. Nobody has taken it yet."
-        link = ("Decide", reverse("oncall:decide", args=[alert.plan_id]))
-        yield shell.Banner("warn", "bell-ringing", f"Plan {alert.plan_id} calls you.", words, link)
+    calling = selectors.calls_to(request.user)
+    if calling:
+        yield _calling(calling)
     for message in selectors.unreached():
         title = f"{message.user.get_username()} was not reached about plan {message.alert.plan_id}."
         link = ("See the alert", reverse("oncall:decide", args=[message.alert.plan_id]))
         yield shell.Banner("bad", "bell-off", title, f"{message.error}.", link)
+
+
+def _calling(alerts: list[Any]) -> shell.Banner:
+    """One line, however many there are: it stands above every page."""
+    first = alerts[0]
+    words = f"{Kind(first.kind).label}, since {first.opened_at:%R} UTC. Nobody has taken it yet."
+    if len(alerts) == 1:
+        link = ("Decide", reverse("oncall:decide", args=[first.plan_id]))
+        return shell.Banner("warn", "bell-ringing", f"Plan {first.plan_id} calls you.", words, link)
+    numbers = ", ".join(str(number) for number in dict.fromkeys(one.plan_id for one in alerts))
+    return shell.Banner(
+        "warn", "bell-ringing", f"{len(alerts)} alerts call you.", f"Plans {numbers}. Nobody has taken them yet.",
+        ("See them", reverse("oncall:now")),
+    )  # fmt: skip
 
 
 def _hits(request: HttpRequest, words: str, limit: int) -> Iterable[shell.Hit]:

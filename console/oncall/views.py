@@ -169,7 +169,7 @@ def _answer(request: HttpRequest, plan_id: int, action: str) -> HttpResponse:
         return _again(request, plan_id, missing.reason, 428)
     except Conflict as refused:
         return _again(request, plan_id, refused.reason, 409)
-    return redirect("oncall:decide", plan_id)
+    return redirect("plans:detail" if request.POST.get("back") == "plan" else "oncall:decide", plan_id)
 
 
 def _again(request: HttpRequest, plan_id: int, reason: str, status: int) -> HttpResponse:

@@ -17,6 +17,7 @@ from console.oncall.selectors.subjects import never_of
 from console.oncall.turns import names
 from console.tenancy.services import require
 
+SHOWN_CALLS = 8
 UNREACHED_FOR = timedelta(hours=24)
 BAD = frozenset({EventKind.FAILED, EventKind.NOBODY})
 
@@ -114,8 +115,8 @@ def _words(row: Event) -> str:
 
 def calls_to(user: Any) -> list[Alert]:
     """Open alerts that have called this person and that nobody has taken."""
-    rows = _whole().filter(resolved_at__isnull=True, acknowledged_by__isnull=True, messages__user=user)
-    return list(rows.distinct()[:3])
+    mine = Message.objects.filter(user=user).exclude(state=MessageState.DROPPED).values("alert")
+    return list(_whole().filter(resolved_at__isnull=True, acknowledged_by__isnull=True, pk__in=mine)[:SHOWN_CALLS])
 
 
 def unreached() -> list[Message]:

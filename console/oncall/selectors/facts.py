@@ -57,9 +57,9 @@ def _models(plan: Any) -> str:
 def _tenants(rows: list[dict[str, Any]]) -> str:
     if not rows:
         return "none"
-    named = [f"{row['tenant'] or 'unassigned'} {number(row['pods'])}" for row in rows[:SHOWN_TENANTS]]
+    named = [f"{row['tenant'] or 'unassigned'} {plural(row['pods'], 'pod')}" for row in rows[:SHOWN_TENANTS]]
     rest = len(rows) - len(named)
-    return f"{', '.join(named)} pods" + (f", {plural(rest, 'more tenant')}" if rest else "")
+    return ", ".join(named) + (f", {plural(rest, 'more tenant')}" if rest else "")
 
 
 def _price(h: dict[str, Any]) -> list[Fact]:

@@ -80,7 +80,9 @@ def duty_at(rota: Rota, at: datetime, never: Mapping[int, str] | None = None) ->
 
 def schedule_of(rota: Rota, now: datetime) -> list[Shift]:
     """The turns ahead, the present one first."""
-    return shifts(rotation_of(rota), now, now + AHEAD[Handover(rota.handover)])[:SHOWN_SHIFTS]
+    found = shifts(rotation_of(rota), now, now + AHEAD[Handover(rota.handover)])
+    # The last one is cut where we stop looking: it says nothing of its end.
+    return (found[:-1] or found)[:SHOWN_SHIFTS]
 
 
 def now_of(cluster: str, at: datetime | None = None) -> Now:
