@@ -32,6 +32,7 @@ app.conf.beat_schedule = {
     "observe what is due": {"task": "inventory.observe_due", "schedule": 1.0, "options": {"expires": 2.0}},
     "sweep plans": {"task": "plans.sweep", "schedule": 5.0, "options": {"expires": 10.0}},
     "open routines": {"task": "routines.open_due", "schedule": 15.0, "options": {"expires": 30.0}},
+    "decide plans of routines": {"task": "routines.decide", "schedule": 5.0, "options": {"expires": 10.0}},
     "call who is on call": {"task": "oncall.sweep", "schedule": 5.0, "options": {"expires": 10.0}},
 }
 app.steps["worker"].add(DjangoStructLogInitStep)

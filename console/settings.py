@@ -100,6 +100,7 @@ INSTALLED_APPS = [
     "console.inventory",
     "console.policies",
     "console.plans",
+    "console.automation",
     "console.consolidation",
     "console.routines",
     "console.oncall",

@@ -14,8 +14,8 @@ from console.rest.ids import RowConverter
 
 register_converter(RowConverter, "row")
 APPS = (
-    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "consolidation", "routines", "oncall",
-    "overview",
+    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "consolidation",
+    "routines", "oncall", "overview",
 )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ class State(TextChoices):
 
 NOT_POSSIBLE = "not_possible"  # what NOTHING_TO_DO is called where the goal is not reached
 OBSERVED = "observed"  # what PROPOSED is called where the source cannot act
+REPORT = "report"  # what PROPOSED is called where the level of automation lets nobody approve it
 
 
 class Kind(TextChoices):

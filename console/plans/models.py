@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from console.plans.choices import NOT_POSSIBLE, OBSERVED, FreezeScope, Kind, State, StepState, Verdict
+from console.plans.choices import NOT_POSSIBLE, OBSERVED, REPORT, FreezeScope, Kind, State, StepState, Verdict
 from console.plans.lifecycle import AWAITING, FINAL, RUNNING
 
 SIGNED = (State.APPROVED, State.EXECUTING, State.PAUSED, State.HALTED, State.SUCCEEDED)
@@ -48,6 +48,8 @@ class Plan(models.Model):
     curve = models.JSONField(default=list)  # [moves kept, net emptied], one point per chain
     pace = models.JSONField(default=dict)  # services.pacing.told: limits, their origin, what binds each run wave
     approvals_needed = models.PositiveSmallIntegerField(default=1)  # as the policy said when it was proposed
+    report = models.BooleanField(default=False)  # its level is "observe": nobody can approve it; kept by the sweep
+    left_to_people = models.TextField(blank=True, default="")  # why the policy did not start it, of a routine's plan
     waits_for = models.CharField(max_length=20, blank=True, default="")  # "window": paused, goes on by itself
 
     changes = models.JSONField(default=list)  # what no longer holds: move, object, field, was, now
@@ -116,6 +118,10 @@ class Plan(models.Model):
         return self.state in RUNNING
 
     @property
+    def automatic(self) -> bool:
+        return any(decision.policy for decision in self.decisions.all())
+
+    @property
     def topic(self) -> str:
         return f"plan:{self.pk}"
 
@@ -125,7 +131,9 @@ class Plan(models.Model):
         goal = self.headline.get("goal")
         if self.state == State.NOTHING_TO_DO and goal and goal["reached"] < goal["wanted"]:
             return NOT_POSSIBLE
-        return OBSERVED if self.state == State.PROPOSED and not self.source.acts else self.state
+        if self.state != State.PROPOSED:
+            return self.state
+        return OBSERVED if not self.source.acts else REPORT if self.report else self.state
 
 
 class Step(models.Model):
@@ -220,10 +228,6 @@ class EmptiedNode(models.Model):
         return f"{self.node} by plan {self.plan_id}"
 
 
-class KeptNode(models.Model):
-    """A node that the plan leaves as it is, and why."""
-
-    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="kept")
 class RoomNode(models.Model):
     """A node on which a run made room for something, and what the cluster was told to keep it for."""
 
@@ -243,6 +247,10 @@ class RoomNode(models.Model):
         return f"{self.node} by plan {self.plan_id}"
 
 
+class KeptNode(models.Model):
+    """A node that the plan leaves as it is, and why."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="kept")
     position = models.PositiveIntegerField()
     node = models.CharField(max_length=253)
     reason = models.CharField(max_length=40)
@@ -281,6 +289,7 @@ class Decision(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     digest = models.CharField(max_length=64)
     reason = models.TextField()
+    policy = models.TextField(blank=True, default="")  # "automatic, …" where the policy said it by the user's word
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -14,6 +14,7 @@ from console.plans.filters import LockFilter, MoveFilter, PlanFilter
 from console.plans.forms import UNASSIGNED, PartForm
 from console.plans.lifecycle import COMPUTING
 from console.plans.selectors.goals import goal_tiles, goal_unit
+from console.policies.choices import OBSERVE
 from console.ui.figures import number, plural, signed, whole_gpus
 from console.ui.filters import Choice, Filter, one_of
 from console.ui.orders import order_of, order_words
@@ -74,7 +75,10 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
     """Everything the plan's page shows; a fixed number of queries, whatever the size of the plan."""
     plan = selectors.plan_detail(request.user, plan_id)
     waves = selectors.waves(request.user, plan_id)
+    level = selectors.level_of(plan)
+    plan.report = level.value == OBSERVE  # as it is now; the row follows with the next sweep
     box = selectors.box(request.user, plan)
+    writing = selectors.waiting_for_checkpoints(request.user, plan)
     return {
         "section": "plans",
         "plan": plan,
@@ -89,12 +93,13 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "approvals": selectors.approvals_of(plan),
         "pace": selectors.pace_of(plan, waves),
         "gate": selectors.gate_of(plan, draw=True),
-        "level": selectors.level_of(plan),
+        "level": level,
         "glass": None if plan.is_final else selectors.glass_of(plan),
         "failing": sum(not check.holds for check in box.checks),
         "lock": selectors.lock_of(request.user, plan_id),
         "stopping": selectors.stopping(request.user, plan) if plan.is_running else None,
         "stops": selectors.stops(request.user, plan),
+        "writing": writing,
         **record_part(request, plan),
         "rollbacks": list(selectors.rollbacks(request.user, plan)),
         "seconds_left": _seconds_left(plan),
@@ -110,7 +115,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "curve_of": goal_unit(plan.headline),
         "can_request": request.user.has_perm("plans.request_plan"),
         "can_cut": request.user.has_perm("plans.request_plan") and plan.state in UNCHANGED,
-        "box_version": _version(plan, box, waves),
+        "box_version": _version(plan, box, [*waves, *((row.number, row.pod) for row in writing)]),
         **tile_words(plan, selectors.doubled_gpu_seconds(request.user, plan_id)),
         **moves_table(request, plan),
     }

@@ -9,13 +9,16 @@ from console.plans.models import Decision, Freeze, KeptNode, NodeLock, Override,
 
 
 class DecisionSerializer(serializers.ModelSerializer[Decision]):
-    """Who said yes or no to which digest; a plan may need two yes of two people."""
+    """Who said yes or no to which digest; a plan may need two yes of two people.
+
+    ``policy`` is not empty where the policy said it, by the word of ``user``, who allowed it.
+    """
 
     user = serializers.CharField(source="user.username", read_only=True)
 
     class Meta:
         model = Decision
-        fields: ClassVar = ["user", "verdict", "digest", "reason", "at"]
+        fields: ClassVar = ["user", "verdict", "policy", "digest", "reason", "at"]
         read_only_fields = fields
 
 
@@ -34,6 +37,12 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
         source="undoes_id", read_only=True, allow_null=True, help_text="the plan whose moves this one takes back"
     )
 
+    report = serializers.BooleanField(
+        read_only=True, help_text="true: its level of automation is observe, so that nobody can approve it"
+    )
+    left_to_people = serializers.CharField(
+        read_only=True, help_text="of a routine's plan: why it was not started automatically"
+    )
     decisions = DecisionSerializer(many=True, read_only=True)
 
     class Meta:
@@ -44,7 +53,7 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
             "headline", "notes",
             "changes", "checked_revision", "checked_at", "progress", "requested_at", "proposed_at", "expires_at",
             "approved_at", "started_at", "ended_at", "approvals_needed", "decisions",
-            "waits_for",
+            "waits_for", "report", "left_to_people",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -137,15 +146,6 @@ class EmptiedSerializer(serializers.Serializer[Any]):
     half_life_seen = serializers.BooleanField(help_text="false: estimated from the rate so far")
 
 
-class RecordSerializer(serializers.Serializer[Any]):
-    """What was expected of a run and what came; seconds are medians over moves that ended well."""
-
-    moves = serializers.IntegerField()
-    done = serializers.IntegerField()
-    failed = serializers.IntegerField()
-    not_run = serializers.IntegerField()
-    expected_s = serializers.FloatField(allow_null=True)
-    took_s = serializers.FloatField(allow_null=True)
 class HeldSerializer(serializers.Serializer[Any]):
     """The nodes on which a run made room, and whether they are kept for what it was made for."""
 
@@ -160,6 +160,15 @@ class HeldSerializer(serializers.Serializer[Any]):
     refused = serializers.ListField(child=serializers.CharField())
 
 
+class RecordSerializer(serializers.Serializer[Any]):
+    """What was expected of a run and what came; seconds are medians over moves that ended well."""
+
+    moves = serializers.IntegerField()
+    done = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    not_run = serializers.IntegerField()
+    expected_s = serializers.FloatField(allow_null=True)
+    took_s = serializers.FloatField(allow_null=True)
     expected_gpu_s = serializers.FloatField(allow_null=True, help_text="GPU time doubled, of moves that were sent")
     doubled_gpu_s = serializers.FloatField(allow_null=True)
     tenants = TenantRecordSerializer(many=True)
@@ -235,6 +244,10 @@ class NeedsReasonSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(min_length=1, max_length=2000)
 
 
+class HoldSerializer(NeedsReasonSerializer):
+    hours = serializers.IntegerField(min_value=1, max_value=168, help_text="from now")
+
+
 class StartSerializer(serializers.Serializer[Any]):
     digest = serializers.RegexField(r"^[0-9a-f]{64}$", required=False)
 
@@ -244,10 +257,6 @@ class CutSerializer(serializers.Serializer[Any]):
 
 
 class LockSerializer(serializers.ModelSerializer[NodeLock]):
-class HoldSerializer(NeedsReasonSerializer):
-    hours = serializers.IntegerField(min_value=1, max_value=168, help_text="from now")
-
-
     source = serializers.CharField(source="plan.source.name", read_only=True)  # type: ignore[assignment]
     plan = serializers.IntegerField(source="plan_id", read_only=True)
     plan_state = serializers.CharField(source="plan.state", read_only=True)

@@ -88,8 +88,24 @@ class Named:
 
 
 _MANY = 1_000_000
-OBSERVE, RECOMMEND, APPROVE = range(3)
-LEVELS = ("observe", "recommend", "approve")
+OBSERVE, RECOMMEND, APPROVE, AUTOMATIC = range(4)
+LEVELS = ("observe", "recommend", "approve", "automatic")
+AUTOMATION = (
+    Named("automatic_moves", "Automatic up to", "moves", 50, 1, _MANY, Merge.LEAST,
+          "Plans with more moves are left to people, whatever the level.", group="Automation"),
+    Named("automatic_days", "Record counts back", "days", 30, 1, 365, Merge.LEAST,
+          "Runs that ended longer ago are not counted for what a pool has earned.", group="Automation"),
+    Named("automatic_plans", "To earn: plans", "plans", 10, 1, 1_000, Merge.MOST,
+          "So many plans that people approved must have run whole, everything in them known and as promised.",
+          group="Automation"),
+    Named("automatic_as_predicted", "To earn: as predicted", "of 1,000 moves", 980, 0, 1_000, Merge.MOST,
+          "Of all moves with an expectation so many must have ended well and in time.", group="Automation"),
+    Named("automatic_emptied", "To earn: promise kept", "% of what was promised", 95, 1, 100, Merge.MOST,
+          "So much of what plans promised must have been so when their runs ended; one run with less loses the level.",
+          group="Automation"),
+    Named("automatic_clean_days", "To earn: without a failed check", "days", 14, 0, 365, Merge.MOST,
+          "So long ago must the last failed check, failed move, halt, abort or broken promise be.", group="Automation"),
+)  # fmt: skip
 PRICES = (
     Named("least_worth", "Least worth", "times its cost", 1, 0, 1_000, Merge.NEAREST,
           "Nodes that gain fewer GPU-hours than this many times what emptying them costs are left alone.",
@@ -148,14 +164,16 @@ SETTINGS: dict[str, Named] = {
         Named("two_approvers_above_gpus", "Two approvers above", "GPUs moved", 1000, 0, _MANY, Merge.LEAST,
               "A plan that moves more GPUs needs two approvals, by two people who did not ask for it.",
               optional=True, group="Approval"),
-        Named("autonomy", "Automation", "level", 2, OBSERVE, APPROVE, Merge.LEAST,
+        Named("autonomy", "Automation", "level", 2, OBSERVE, AUTOMATIC, Merge.LEAST,
               "observe: plans are reports; recommend: an approved plan is started by an act of its own; approve: an "
-              "approval may start it.", group="Approval", words=LEVELS),
+              "approval may start it; automatic: plans of routines are started by this policy, where every pool that "
+              "they touch has earned it.", group="Approval", words=LEVELS),
         Named("valid_minutes", "Valid for", "minutes", 30, 5, 720, Merge.NEAREST,
               "So long a proposal waits for its approval, and an approval for its start.", group="Approval"),
         Named("hold_hours", "Hold", "hours", 24, 0, 168, Merge.NEAREST,
               "So long the nodes on which a plan made room are kept for what it was made for, where the cluster can; "
               "0: not at all.", group="After the plan"),
+        *AUTOMATION,
         *PRICES,
     )
 }  # fmt: skip

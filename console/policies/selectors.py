@@ -92,6 +92,25 @@ def nearest_of(cluster: str, names: Collection[str]) -> Callable[[str, str], dic
     return there
 
 
+def rows_of(name: str, cluster: str, pools: Iterable[str], tenants: Iterable[str]) -> list[Setting]:
+    """What was decided of one setting for places that apply, with who decided it."""
+    models, owners = set(pools), set(tenants) - {""}
+    rows = decided().filter(name=name).filter(
+        Q(scope__in=(Scope.FLEET, Scope.TENANT)) | Q(scope__in=(Scope.CLUSTER, Scope.POOL), cluster=cluster)
+    )  # fmt: skip
+    return [
+        row
+        for row in rows.select_related("by")
+        if (row.scope != Scope.POOL or row.gpu_model in models) and (row.scope != Scope.TENANT or row.tenant in owners)
+    ]
+
+
+def resolved_from(name: str, rows: Iterable[Setting], pools: Iterable[str], tenants: Iterable[str]) -> Resolved:
+    """What would count if these rows were all that is decided; "" among the tenants: pods of none."""
+    said = [Said(row.place, row.value, row.version) for row in rows]
+    return _resolved(SETTINGS[name], said, sorted(set(pools)), sorted(set(tenants)))
+
+
 def pools_said(cluster: str) -> list[str]:
     """The GPU models of a cluster for which anything is decided."""
     rows = decided().filter(scope=Scope.POOL, cluster=cluster).order_by()
@@ -130,7 +149,18 @@ def _resolved(setting: Named, said: list[Said], pools: list[str], tenants: list[
     if setting.merge == Merge.NEAREST:
         return _nearest(setting, said, pools, tenants)
     chosen = _careful(setting, said)
+    if _leaves_out(said, pools, tenants) and _key(setting, setting.default) < _key(setting, chosen.value):
+        return Resolved(setting, setting.default, None, tuple(said))
     return Resolved(setting, chosen.value, chosen, tuple(one for one in said if one is not chosen))
+
+
+def _leaves_out(said: list[Said], pools: list[str], tenants: list[str]) -> bool:
+    """Is there a pool with a tenant for which nobody decided anything, so that the built-in value counts there?"""
+    if any(one.place.scope in (Scope.FLEET, Scope.CLUSTER) for one in said):
+        return False
+    of_pools = {one.place.gpu_model for one in said if one.place.scope == Scope.POOL}
+    of_tenants = {one.place.tenant for one in said if one.place.scope == Scope.TENANT}
+    return bool(set(pools or [""]) - of_pools) and bool(set(tenants or [""]) - of_tenants)
 
 
 def _nearest(setting: Named, said: list[Said], pools: list[str], tenants: list[str]) -> Resolved:

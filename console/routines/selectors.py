@@ -12,6 +12,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
+from console.automation import selectors as automation
 from console.inventory import archive
 from console.inventory.archive import UNKNOWN, Snapshot
 from console.plans.lifecycle import FINAL
@@ -87,6 +88,11 @@ def starts_after(routine: Routine, after: datetime) -> Iterator[datetime]:
 
 def _skipped(routine: Routine, at: datetime) -> bool:
     return at.astimezone(ZoneInfo(routine.zone)).date().isoformat() in routine.skip_days
+
+
+def outlook_of(viewer: Any, routine: Routine) -> list[tuple[Any, str]]:
+    """(pool, what will happen with plans there), of the pools that it asks about."""
+    return automation.outlook(viewer, routine.source, routine.cluster, routine.models_in_scope, routine.owner)
 
 
 def when_words(routine: Routine) -> str:

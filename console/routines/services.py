@@ -8,9 +8,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from console.audit import services as audit
+from console.automation import services as automation
 from console.consolidation import services as desk
 from console.inventory import services as inventory
 from console.live.services import publish
+from console.plans.choices import State
 from console.plans.models import Plan
 from console.plans.selectors import plan_detail
 from console.policies.occurrences import wrong_cron, wrong_zone
@@ -184,6 +186,26 @@ def _note(row: Routine, due_at: datetime, outcome: Outcome, words: str, plan: Pl
     Opening.objects.create(routine=row, due_at=due_at, outcome=outcome, words=words, plan=plan)
     detail = {"due_at": due_at.isoformat(), "words": words, "plan": None if plan is None else plan.pk}
     _write_down(row, None, f"routine.{outcome.value}", "", detail)
+
+
+def decide_open() -> int:
+    """Have the policy look at every plan that a routine opened and that awaits its approval; how many it started.
+
+    What a person asked for by hand is never among them, and while a routine is paused its plans are left to people.
+    """
+    complete = automation.settle()
+    rows = Opening.objects.filter(outcome=Outcome.OPENED, plan__state=State.PROPOSED).select_related("routine", "plan")
+    started = 0
+    for opening in rows:
+        routine, plan = opening.routine, opening.plan
+        assert plan is not None
+        hands = "" if routine.state == "active" else f"routine {routine.pk} is {routine.state}"
+        try:
+            started += automation.decide(plan.pk, complete=complete, hands=hands)
+        except Exception:
+            # One plan that cannot be judged must not keep the others waiting.
+            log.exception("routine.not_decided", plan=plan.pk)
+    return started
 
 
 # --- triggers -------------------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ def detail(request: HttpRequest, routine_id: int) -> HttpResponse:
         "page": Paginator(selectors.openings(request.user, row.pk), LISTED).get_page(request.GET.get("page")),
         "may_change": request.user.has_perm("plans.request_plan")
         and (row.owner_id == request.user.pk or request.user.has_perm("plans.approve_plan")),
+        "outlook": selectors.outlook_of(request.user, row),
         "now": timezone.now(),
     }
     return render(request, "routines/detail.html", context)

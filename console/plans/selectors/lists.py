@@ -25,14 +25,15 @@ def plans(viewer: Any) -> QuerySet[Plan]:
 
 
 def plans_awaiting_approval(viewer: Any) -> QuerySet[Plan]:
-    """Those that can be approved: a plan for a source that is only observed waits for nobody."""
-    return plans(viewer).filter(state=State.PROPOSED, source__kind__in=ACTING)
+    """Those that can be approved: a plan for a source that is only observed, and a report, wait for nobody."""
+    return plans(viewer).filter(state=State.PROPOSED, source__kind__in=ACTING, report=False)
 
 
 def plans_to_decide(viewer: Any) -> QuerySet[Plan]:
     """Those that go no further without a person; the newest first."""
     states = (State.PROPOSED, State.APPROVED, State.HALTED, State.STALE)
-    return plans(viewer).filter(state__in=states, source__kind__in=ACTING).order_by("-pk")
+    rows = plans(viewer).filter(state__in=states, source__kind__in=ACTING)
+    return rows.exclude(state=State.PROPOSED, report=True).order_by("-pk")
 
 
 def plans_running(viewer: Any) -> QuerySet[Plan]:
@@ -51,6 +52,12 @@ def plan_detail(viewer: Any, plan_id: int) -> Plan:
     require(viewer, "plans.view_plan")
     rows = Plan.objects.select_related("source", "proposer", "approver", "parent", "undoes")
     return get_object_or_404(rows.prefetch_related("decisions__user").defer("document"), pk=plan_id)
+
+
+def plan_awaiting(plan_id: int) -> Plan | None:
+    """For the console itself: the plan with its impact, if it awaits an approval now."""
+    rows = Plan.objects.select_related("source", "proposer").prefetch_related("decisions__user").defer("document")
+    return rows.filter(pk=plan_id, state=State.PROPOSED).first()
 
 
 def plan_document(viewer: Any, plan_id: int) -> tuple[bytes, str]:

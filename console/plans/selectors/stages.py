@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from console.plans import lifecycle
-from console.plans.choices import NOT_POSSIBLE, OBSERVED, State, StepState
+from console.plans.choices import NOT_POSSIBLE, OBSERVED, REPORT, State, StepState
 from console.plans.models import Plan
 from console.plans.selectors.checks import (
     REST_NEXT_STEP,
@@ -77,10 +77,10 @@ def stages(plan: Plan, waves: Sequence[WaveRow]) -> list[Stage]:
         ("Verify", ""),
         ("Done", _clock(plan.ended_at) if state == State.SUCCEEDED else ""),
     ]
-    if plan.shown_state == OBSERVED:
+    if plan.shown_state in (OBSERVED, REPORT):
         return [
             *(Stage(label, fact, "done") for label, fact in labels[:_APPROVAL]),
-            Stage(look_of(OBSERVED).label, "", "now"),
+            Stage(look_of(plan.shown_state).label, "", "now"),
         ]
     drawn = [_stage(place, label, fact, now, state, plan) for place, (label, fact) in enumerate(labels)]
     return [stage for stage in drawn if stage.label]
@@ -171,7 +171,8 @@ def _decide(user: Any, plan: Plan) -> Box:
         actions |= _glass(user, plan, checks)
     if _may_cancel(user, plan):
         actions.add("cancel")
-    return Box("Approval", checks, frozenset(actions), why, next_steps)
+    title = look_of(REPORT).label if any(check.code == "level" for check in failing) else "Approval"
+    return Box(title, checks, frozenset(actions), why, next_steps)
 
 
 def _start(user: Any, plan: Plan) -> Box:

@@ -1,12 +1,13 @@
 """Every write to plans, freezes and locks.  One transaction each, permission asked, audit recorded, event published."""
 
-from console.plans.services.approval import approve_plan, reject_plan
+from console.plans.services.approval import ByPolicy, approve_plan, reject_plan
 from console.plans.services.checking import document_of, newest_of, with_releases
 from console.plans.services.cutting import cut_plan, drop_stale_moves
 from console.plans.services.dropping import leave_out_changed
 from console.plans.services.freezes import FreezeError, lift_freeze, set_freeze
 from console.plans.services.glass import break_glass, close_review
 from console.plans.services.holding import extend_hold, release_hold
+from console.plans.services.levels import leave_to_people
 from console.plans.services.locks import release_locks
 from console.plans.services.parting import Part, approve_part, part_of
 from console.plans.services.pricing import rates_of, worth_asked
@@ -25,6 +26,7 @@ from console.plans.services.sweeping import sweep
 from console.plans.services.transition import Conflict, DigestMissingError
 
 __all__ = [
+    "ByPolicy",
     "Conflict",
     "DigestMissingError",
     "FreezeError",
@@ -39,9 +41,10 @@ __all__ = [
     "cut_plan",
     "document_of",
     "drop_stale_moves",
-    "fail_plan",
     "extend_hold",
+    "fail_plan",
     "leave_out_changed",
+    "leave_to_people",
     "lift_freeze",
     "newest_of",
     "open_plan",
@@ -50,9 +53,9 @@ __all__ = [
     "propose",
     "rates_of",
     "reject_plan",
+    "release_hold",
     "release_locks",
     "report_progress",
-    "release_hold",
     "resume_plan",
     "roll_back",
     "set_freeze",

@@ -1,5 +1,6 @@
 """The other pairs of eyes: yes or no to one digest, in time, never by the proposer; two people above a size."""
 
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -13,12 +14,25 @@ from console.plans.models import Decision, Plan
 from console.plans.services import running
 from console.plans.services.staleness import mark_stale_if_changed, refuse_unless_holds
 from console.plans.services.transition import Conflict, DigestMissingError, announce, change, read, why_not
-from console.policies.choices import APPROVE
+from console.policies.choices import APPROVE, AUTOMATIC
 from console.tenancy.services import Denied, require
 
 
-def approve_plan(user: Any, plan_id: int, digest: str, reason: str, *, start: bool = False) -> Plan:
+@dataclass(frozen=True, slots=True)
+class ByPolicy:
+    """A yes that no person says now: ``actor`` is who decides in the audit log, ``words`` which decision allows it."""
+
+    actor: str
+    words: str
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+def approve_plan(
+    user: Any, plan_id: int, digest: str, reason: str, *, start: bool = False, policy: ByPolicy | None = None
+) -> Plan:
     """Sign ``digest``; with ``start`` also run it, or neither.  Where two must approve, the first yes is only kept.
+
+    With ``policy`` it is said by the word of ``user``, who allowed it and is asked for the same rights.
 
     Raises ``Denied`` (403), ``DigestMissingError`` (428), or ``Conflict`` (409) with the reason, the next step and,
     where the plan no longer holds, the list of what changed; such a plan is stale from then on.
@@ -29,19 +43,21 @@ def approve_plan(user: Any, plan_id: int, digest: str, reason: str, *, start: bo
         raise Denied("You asked for this plan: somebody else must approve it.")
     refuse_unless_holds(plan, selectors.approval_checks(user, plan))
     if start:
-        _refuse_early_start(plan)
+        _refuse_early_start(plan, APPROVE if policy is None else AUTOMATIC)
     mark_stale_if_changed(plan)
     with transaction.atomic():
-        plan = _sign(user, plan, digest, reason)
+        plan = _sign(user, plan, digest, reason, policy)
+        if policy is not None and plan.state != State.APPROVED:
+            raise Conflict("Two people must approve it.")
         if start and plan.state == State.APPROVED:
-            plan = running.begin(user, plan)
+            plan = running.begin(user, plan, actor=None if policy is None else policy.actor)
     return plan
 
 
-def _refuse_early_start(plan: Plan) -> None:
-    """Below the level "approve" a start is an act of its own."""
+def _refuse_early_start(plan: Plan, least: int) -> None:
+    """Below the level "approve" a start is an act of its own, below "automatic" one of a person."""
     level = selectors.level_of(plan)
-    if (level.value or 0) < APPROVE:
+    if (level.value or 0) < least:
         place = f"{level.origin[:1].upper()}{level.origin[1:]}"
         raise Conflict(
             f"{place} is at the level of {level.words}: an approval starts nothing.",
@@ -49,7 +65,7 @@ def _refuse_early_start(plan: Plan) -> None:
         )
 
 
-def _sign(user: Any, plan: Plan, digest: str, reason: str) -> Plan:
+def _sign(user: Any, plan: Plan, digest: str, reason: str, said: ByPolicy | None) -> Plan:
     """Keep this person's yes; the plan is approved if it was the last one that was missing."""
     now = timezone.now()
     # Of two people who sign at once the second waits here and finds the first one's yes.
@@ -60,7 +76,10 @@ def _sign(user: Any, plan: Plan, digest: str, reason: str) -> Plan:
     if twice and selectors.glass_of(plan) is None:
         raise Conflict(selectors.TWICE)
     if not twice:
-        Decision.objects.create(plan=plan, verdict=Verdict.APPROVED, user=user, digest=digest, reason=reason)
+        words = "" if said is None else said.words
+        Decision.objects.create(
+            plan=plan, verdict=Verdict.APPROVED, user=user, digest=digest, reason=reason, policy=words
+        )
     policy = selectors.rules_of(plan)
     approvals = selectors.approvals_of(plan, policy)
     if approvals.missing:
@@ -74,10 +93,10 @@ def _sign(user: Any, plan: Plan, digest: str, reason: str) -> Plan:
     return change(
         plan.pk,
         State.APPROVED,
-        actor=user,
+        actor=user if said is None else said.actor,
         reason=reason,
         narrow={"digest": digest, "expires_at__gt": now},
-        detail={"approvals": len(approvals.given)},
+        detail={"approvals": len(approvals.given), **({} if said is None else said.detail)},
         approver=user,
         approved_digest=digest,
         approved_at=now,

@@ -15,6 +15,7 @@ from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan
 from console.plans.services import answers, expecting, pacing
 from console.plans.services.transition import Conflict, announce, change, read
+from console.policies.choices import OBSERVE
 from console.tenancy.services import Denied, require
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan import plan as core
@@ -166,6 +167,7 @@ def _under_policy(
     facts["headline"]["fits"] = fits
     policy = selectors.rules_for(answer.cluster, facts["headline"], facts["impact"])
     run_waves, facts["pace"] = pacing.paced(answer, snapshot, policy)
+    facts["report"] = policy["autonomy"].value == OBSERVE
     facts["approvals_needed"] = selectors.needed_for(facts["headline"], policy)[0]
     return timedelta(minutes=policy["valid_minutes"].value or 0), run_waves
 

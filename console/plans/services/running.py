@@ -28,8 +28,11 @@ def start_plan(user: Any, plan_id: int, digest: str | None = None) -> Plan:
     return begin(user, plan)
 
 
-def begin(user: Any, plan: Plan) -> Plan:
-    """Lock the nodes, set the plan running and send it to an executor; in the caller's transaction, all or nothing."""
+def begin(user: Any, plan: Plan, *, actor: str | None = None) -> Plan:
+    """Lock the nodes, set the plan running and send it to an executor; in the caller's transaction, all or nothing.
+
+    ``actor`` is who starts it in the audit log where ``user`` does not, but a policy by the word of ``user``.
+    """
     require(user, "plans.run_plan")
     runs, gate = selectors.may_run_now(plan)
     if not runs:
@@ -42,7 +45,7 @@ def begin(user: Any, plan: Plan) -> Plan:
         plan = change(
             plan.pk,
             State.EXECUTING,
-            actor=user,
+            actor=actor or user,
             sources=[State.APPROVED],
             narrow={"expires_at__gt": now},
             detail={"nodes": plan.headline["touched"], "moves": plan.headline["moves"]},
@@ -110,6 +113,7 @@ def _go_on(plan: Plan, actor: Any, owner: Any, reason: str) -> Plan:
             waits_for="",
         )
         dropping.drop_lost(plan, broken)
+        plan.steps.filter(due_at__isnull=False, state=StepState.WAITING).update(due_at=None)  # its time begins anew
         locks.take(plan, owner)
         enqueue("plans.execute", plan_id=plan.pk)
     return plan

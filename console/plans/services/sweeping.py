@@ -11,7 +11,7 @@ from console.inventory.services import revision_of
 from console.plans import lifecycle, selectors
 from console.plans.choices import State, StepState
 from console.plans.models import NodeLock, Plan
-from console.plans.services import checking, dropping, following, freezes, running, stepping
+from console.plans.services import checking, dropping, following, freezes, levels, running, stepping
 from console.plans.services.staleness import go_stale
 from console.plans.services.transition import HEAVY, Conflict, change
 
@@ -24,6 +24,7 @@ def sweep() -> None:
     freezes.tell_of_ended_freezes()
     expire()
     find_stale()
+    levels.mark_reports()
     look_at_stopped()
     go_on()
     send_again()
