@@ -316,6 +316,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_NAME_OVERRIDES": {
         "PolicyScopeEnum": "console.policies.choices.Scope",
         "PlanKind": "console.plans.choices.Kind",
+        "AlertKind": "console.oncall.choices.Kind",
+        "RotaScope": "console.oncall.choices.Scope",
         "RoutineKind": "console.routines.choices.Kind",
         "PlanState": "console.plans.choices.State",
         "StepState": "console.plans.choices.StepState",

@@ -138,26 +138,6 @@ class HandOn(_Door):
         return _alert(services.hand_on(request.user, alert_id, said["reason"]))
 
 
-class OwnContact(_Door):
-    permission = ANSWER
-
-    @extend_schema(responses=shapes.ContactSerializer)
-    def get(self, request: Request) -> Response:
-        """How calls reach the person who asks."""
-        return _contact(request)
-
-    @extend_schema(request=shapes.SetContactSerializer, responses=shapes.ContactSerializer)
-    def put(self, request: Request) -> Response:
-        """One's own mail address or webhook; the secret that signs a webhook is told this once."""
-        said = _said(shapes.SetContactSerializer, request)
-        return _contact(request, _done(lambda: services.set_contact(request.user, **said)))
-
-
-def _contact(request: Request, secret: str = "") -> Response:
-    ways = selectors.ways_of(request.user)
-    return Response(shapes.ContactSerializer({"ways": ways, "secret": secret}).data)
-
-
 def _alert(row: Any) -> Response:
     return Response(shapes.AlertWithHistorySerializer(row).data)
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from console.oncall import selectors
-from console.oncall.choices import RANGES, WEEKDAYS, ContactKind, Handover, Kind, MessageState, Scope
+from console.oncall.choices import RANGES, WEEKDAYS, Handover, Kind, MessageState, Scope
 from console.oncall.models import Alert, Cover, Rota
 
 
@@ -147,18 +147,3 @@ class AlertWithHistorySerializer(AlertSerializer):
 
     def get_history(self, row: Alert) -> list[dict[str, Any]]:
         return [dict(one) for one in LineSerializer(selectors.history(row), many=True).data]
-
-
-class WaySerializer(serializers.Serializer[Any]):
-    kind = serializers.CharField()
-    address = serializers.CharField(help_text="of a webhook the host alone: the rest is sealed")
-
-
-class SetContactSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(choices=ContactKind.choices)
-    address = serializers.CharField(max_length=2000)
-
-
-class ContactSerializer(serializers.Serializer[Any]):
-    ways = WaySerializer(many=True)
-    secret = serializers.CharField(help_text="signs what a new webhook gets; told once, else ''")

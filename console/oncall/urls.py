@@ -40,5 +40,4 @@ api_urlpatterns = [
     path("oncall/alerts/<row:alert_id>/", api.AlertDetail.as_view(), name="alert"),
     path("oncall/alerts/<row:alert_id>/acknowledge/", api.Acknowledge.as_view(), name="alert-acknowledge"),
     path("oncall/alerts/<row:alert_id>/hand-on/", api.HandOn.as_view(), name="alert-hand-on"),
-    path("oncall/contact/", api.OwnContact.as_view(), name="oncall-contact"),
 ]

@@ -17,6 +17,7 @@ PAGES = (
     "/plans/",
     "/consolidation/new/",
     "/freezes/",
+    "/oncall/",
     "/sources/",
     "/sources/load",
     "/sources/add",

@@ -20,6 +20,10 @@ def test_the_banner_of_a_stale_plan_fits(signed_in: SignedIn, stack: Stack, tmp_
     page = signed_in("operator")
     address = ask(page, "pocket")
     proposed(page)
+    compact = signed_in("approver", path=f"{address}decide/", width=390)
+    expect(compact.locator("button:has-text('Approve 1 move')")).to_be_visible(timeout=WAIT_MS)
+    assert compact.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert violations(compact) == []
     stack.meddle("lock", "pocket", "jobs/p")
     expect(page.locator("#plan-side")).to_contain_text("stale", timeout=WAIT_MS)
     phone = signed_in("operator", path=address, width=390)

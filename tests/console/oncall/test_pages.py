@@ -142,7 +142,8 @@ def test_a_rota_is_made_changed_and_ended_on_its_page() -> None:
     people("ada", "ben")
     client = signed_in(approver())
     said = {"scope": "fleet", "people": "ada, ben", "handover": "weekly", "weekday": 0, "at": "09:00",
-            "zone": "Europe/Berlin", "next_minutes": 5, "singles": 2, "last_minutes": 5, "hold_minutes": 15, "review_hours": 12, "reason": "r",
+            "zone": "Europe/Berlin", "next_minutes": 5, "singles": 2, "last_minutes": 5, "hold_minutes": 15,
+            "review_hours": 12, "reason": "r",
             "quiet_from": "22:00", "quiet_until": "06:00", "urgent": ["halted"]}  # fmt: skip
     assert client.post(reverse("oncall:new"), {**said, "zone": "Mars"}).status_code == 400
     assert client.post(reverse("oncall:new"), {**said, "people": "ada, viewer"}).status_code == 400
