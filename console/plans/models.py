@@ -11,6 +11,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from console.plans.choices import NOT_POSSIBLE, OBSERVED, REPORT, FreezeScope, Kind, State, StepState, Verdict
+from console.plans.followed import StartedJob  # noqa: F401 - so that it is found with the others
 from console.plans.lifecycle import AWAITING, FINAL, RUNNING
 
 SIGNED = (State.APPROVED, State.EXECUTING, State.PAUSED, State.HALTED, State.SUCCEEDED)

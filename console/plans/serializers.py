@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from console.plans.choices import FreezeScope
+from console.plans.followed import StartedJob
 from console.plans.models import Decision, Freeze, KeptNode, NodeLock, Override, Plan, Step
 
 
@@ -160,6 +161,35 @@ class HeldSerializer(serializers.Serializer[Any]):
     refused = serializers.ListField(child=serializers.CharField())
 
 
+class StartedJobSerializer(serializers.Serializer[Any]):
+    job = serializers.CharField(help_text="namespace/name of the gang, or of a pod without one")
+    gang = serializers.BooleanField()
+    tenant = serializers.CharField(allow_blank=True)
+    pods = serializers.IntegerField()
+    gpu_milli = serializers.IntegerField()
+    nodes = serializers.ListField(child=serializers.CharField())
+    waited = serializers.BooleanField(allow_null=True, help_text="it waited already when the plan was proposed")
+    started_at = serializers.DateTimeField()
+    verdict = serializers.ChoiceField(choices=StartedJob.Verdict.choices, help_text="without the plan")
+    why = serializers.CharField(allow_blank=True)
+    sooner_s = serializers.FloatField(allow_null=True)
+    at_least = serializers.BooleanField(help_text="sooner_s is only a lower bound")
+    gpu_hours = serializers.FloatField(allow_null=True)
+    until = serializers.CharField(allow_blank=True)
+
+
+class GainsSerializer(serializers.Serializer[Any]):
+    """Jobs that started where the run had made room: counts by verdict, and GPU-hours started sooner."""
+
+    waits = serializers.IntegerField()
+    elsewhere = serializers.IntegerField()
+    unknown = serializers.IntegerField()
+    gpu_hours = serializers.FloatField()
+    at_least = serializers.BooleanField(help_text="of some of them only a lower bound is known")
+    jobs = StartedJobSerializer(many=True)
+    hidden = serializers.IntegerField()
+
+
 class RecordSerializer(serializers.Serializer[Any]):
     """What was expected of a run and what came; seconds are medians over moves that ended well."""
 
@@ -174,6 +204,7 @@ class RecordSerializer(serializers.Serializer[Any]):
     tenants = TenantRecordSerializer(many=True)
     emptied = EmptiedSerializer(allow_null=True)
     held = HeldSerializer(allow_null=True)
+    gains = GainsSerializer(allow_null=True)
     stops = StopSerializer(many=True)
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from console.plans.choices import StepState
 from console.plans.models import EmptiedNode, Plan, Step
+from console.plans.selectors.gains import Gains, gains
 from console.plans.selectors.holding import Held, held
 from console.plans.survival import Span, half_life, shares
 from console.tenancy.services import require
@@ -99,6 +100,7 @@ class Record:
     farthest: list[MoveRecord]
     emptied: Emptied | None = field(default=None)
     held: Held | None = field(default=None)
+    gains: Gains | None = field(default=None)
 
 
 def record(viewer: Any, plan: Plan) -> Record | None:
@@ -126,6 +128,7 @@ def record(viewer: Any, plan: Plan) -> Record | None:
         farthest=sorted(ran, key=_surprise, reverse=True)[:FARTHEST],
         emptied=emptied(viewer, plan),
         held=held(viewer, plan),
+        gains=gains(viewer, plan),
     )
 
 

@@ -16,7 +16,7 @@ from console.inventory.services import newest, revision_of
 from console.plans import lifecycle
 from console.plans.choices import Kind, StepState
 from console.plans.models import EmptiedNode, NodeLock, Plan, Step
-from console.plans.services import checking, freed, holding
+from console.plans.services import checking, freed, gaining, holding
 from console.plans.services.staying import gpu_milli_of, tenant_of
 from console.plans.services.transition import Conflict, announce
 from scheduler.cluster.snapshot import Snapshot
@@ -78,10 +78,13 @@ def look(plan: Plan) -> None:
         return
     own = set(Step.objects.filter(plan=plan).values_list("pod", flat=True))
     changed = 0
+    empty: set[str] = set()
     with transaction.atomic():
         waiting = EmptiedNode.objects.filter(plan=plan, refilled_at__isnull=True, gone_at__isnull=True)
         locked = _locked(plan)
-        news = _news([row for row in waiting if row.node not in locked], now.snapshot, own)
+        free = [row for row in waiting if row.node not in locked]
+        empty = {row.node for row in free}
+        news = _news(free, now.snapshot, own)
         for row, fields in news:
             at = {name: max(seen_at, row.emptied_at) for name in ("refilled_at", "gone_at") if name in fields}
             changed += waiting.filter(pk=row.pk).update(**(fields | at))
@@ -90,6 +93,7 @@ def look(plan: Plan) -> None:
         Plan.objects.filter(pk=plan.pk).update(followed_at=seen_at, **seen)
         if changed:
             announce(plan, "plan.followed", refilled=changed)
+    gaining.look(plan, now, seen_at, empty)
 
 
 def _locked(plan: Plan) -> set[str]:

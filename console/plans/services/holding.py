@@ -171,9 +171,7 @@ def tell_again() -> None:
 
 # --- whether the purpose is met --------------------------------------------------------------------------------------
 def look(plan: Plan, snapshot: Snapshot) -> None:
-    """Note who has started on held nodes; a hold whose purpose is met, or gone, ends by itself."""
-    if not selectors.is_held(plan):
-        return
+    """Note who has started where room was made; a hold whose purpose is met, or gone, ends by itself."""
     rows = list(RoomNode.objects.filter(plan=plan))
     pods = _pods_on(snapshot, {row.node for row in rows})
     for row in rows:
@@ -181,7 +179,7 @@ def look(plan: Plan, snapshot: Snapshot) -> None:
         if takers != row.takers:
             row.takers = takers
             row.save(update_fields=["takers"])
-    why = _over(plan, rows, snapshot)
+    why = _over(plan, rows, snapshot) if selectors.is_held(plan) else ""
     if why:
         end_of_itself(plan.pk, why)
 

@@ -57,7 +57,7 @@ def emptied() -> tuple[Scene, Plan]:
 
 def for_goal(kind: str, name: str, who: tuple[str, ...], unit: str) -> tuple[Scene, Plan]:
     """a makes way on n1 for two members of a gang, or for two slots, of four GPUs each."""
-    made = world().nodes("n1", "n2").pod("a", "n1", 2).pod("r", "n1", 0).pod("z", "n2", 2, locked=True).gang("g", 2)
+    made = world().nodes("n1", "n2").pod("a", "n1", 2).pod("r", "n1", 0).pod("z", "n2", 5, locked=True).gang("g", 2)
     for member in ("g-0", "g-1"):
         made.pod(member, None, 4, gang="g", cpu_milli=32_000)
     one = scene(made)
