@@ -17,6 +17,8 @@ ROUTES = {
     "inventory.*": {"queue": "observe"},
     "consolidation.*": {"queue": "plan"},
     "routines.*": {"queue": "observe"},
+    "campaigns.preview": {"queue": "plan"},
+    "campaigns.*": {"queue": "observe"},
     "oncall.*": {"queue": "observe"},
     "plans.execute": {"queue": "execute"},
     "plans.*": {"queue": "observe"},
@@ -31,6 +33,7 @@ app.conf.task_default_queue = "observe"
 app.conf.beat_schedule = {
     "observe what is due": {"task": "inventory.observe_due", "schedule": 1.0, "options": {"expires": 2.0}},
     "sweep plans": {"task": "plans.sweep", "schedule": 5.0, "options": {"expires": 10.0}},
+    "look at campaigns": {"task": "campaigns.turn", "schedule": 5.0, "options": {"expires": 10.0}},
     "open routines": {"task": "routines.open_due", "schedule": 15.0, "options": {"expires": 30.0}},
     "decide plans of routines": {"task": "routines.decide", "schedule": 5.0, "options": {"expires": 10.0}},
     "call who is on call": {"task": "oncall.sweep", "schedule": 5.0, "options": {"expires": 10.0}},
