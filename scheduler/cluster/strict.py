@@ -1,4 +1,4 @@
-"""Strict JSON: line and column of a fault, no NaN, no key twice in one object."""
+"""Strict JSON: line and column of a fault, no NaN, no NUL, no key twice in one object."""
 
 import json
 import re
@@ -8,18 +8,45 @@ import msgspec
 from scheduler.cluster.errors import InputError
 
 MAX_DEPTH_REASON = "nested too deeply"
+_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def decode(data: bytes) -> object:
-    """Plain Python values; raises ``InputError`` with line and column for anything that is not JSON."""
+    """Plain Python values; raises ``InputError`` with line and column for anything that is not JSON.
+
+    Also with the path of text that holds a NUL, which not every database can keep.
+    """
     try:
-        return msgspec.json.decode(data)
+        found: object = msgspec.json.decode(data)
+        if b"\\u0000" in data:
+            _refuse_nul(found, "$")
+        return found
     except msgspec.DecodeError as error:
         raise InputError(_position(data, str(error)), None, f"not valid JSON: {_reason(str(error))}") from None
     except UnicodeDecodeError as error:
         raise InputError(_line_column(data, error.start), None, "not valid UTF-8") from None
     except RecursionError:
         raise InputError("$", None, f"not valid JSON: {MAX_DEPTH_REASON}") from None
+
+
+def without_nul(data: bytes) -> bytes:
+    """JSON of others, with the mark of what cannot be shown in the place of each NUL in a text.
+
+    Whoever may write an annotation may write one, and a database that can keep none would lose the whole reading.
+    """
+    return _NUL.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data
+
+
+def _refuse_nul(value: object, path: str) -> None:
+    if isinstance(value, str) and "\0" in value:
+        raise InputError(path, None, "text holds a NUL")
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            _refuse_nul(item, f"{path}[{i}]")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_nul(key, path)
+            _refuse_nul(item, f"{path}.{key}")
 
 
 def _position(data: bytes, message: str) -> str:

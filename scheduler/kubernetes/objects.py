@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from scheduler.cluster.errors import InputError
+from scheduler.cluster.strict import without_nul
 from scheduler.kubernetes import builtin, custom
 from scheduler.kubernetes.plain import without_nulls
 from scheduler.kubernetes.seen import SeenPod
@@ -276,6 +277,7 @@ def _decoders(kind: str) -> tuple[msgspec.json.Decoder[Any], msgspec.json.Decode
 
 def decode_list(kind: str, data: bytes) -> Page:
     """Read a page of a list; raises ``InputError`` if it is not JSON or not a list."""
+    data = without_nul(data)
     try:
         found = _decoders(kind)[0].decode(data)
         items: tuple[Thing, ...] = tuple(found.items or ())
@@ -306,7 +308,7 @@ def _one_by_one(kind: str, items: list[msgspec.Raw]) -> tuple[tuple[Thing, ...],
 def decode_event(kind: str, data: bytes) -> Event:
     """Read one line of a watch; raises ``InputError`` if it is no event, as a line that was cut short."""
     try:
-        line = _line.decode(data)
+        line = _line.decode(without_nul(data))
     except msgspec.DecodeError as error:
         raise InputError("$", None, f"not an event: {error}") from None
     if line.type == "BOOKMARK":
@@ -338,7 +340,7 @@ def _said(data: msgspec.Raw) -> Status:
 
 def of_object(kind: str, data: bytes) -> Thing | Bad:
     """One object of a kind from valid JSON.  A field that is null is a field that is absent."""
-    decoder = _decoders(kind)[1]
+    decoder, data = _decoders(kind)[1], without_nul(data)
     try:
         return cast(Thing, decoder.decode(data))
     except msgspec.ValidationError:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from scheduler.cluster.errors import InputError
+from scheduler.cluster.strict import without_nul
 
 LONGEST_REASON = 300
 _AT = re.compile(r"^(?P<reason>.*?)(?: - at `(?P<path>\$[^`]*)`)?$", re.DOTALL)
@@ -50,7 +51,7 @@ _HEAD, _KIND, _VECTOR = (msgspec.json.Decoder(shape) for shape in (_Head, _Kind,
 
 def parse_vector(data: bytes, metric: str = "") -> tuple[Sample, ...]:
     """The samples; ``metric`` names series that have no name.  Raises ``InputError`` with the JSON path."""
-    head: _Head = _decoded(_HEAD, data, "$")
+    head: _Head = _decoded(_HEAD, without_nul(data), "$")
     if head.status != "success":
         told = f"{head.errorType}: {head.error}".strip(": ")[:LONGEST_REASON]
         raise InputError("$.status", head.status[:40], told or "the query did not succeed")

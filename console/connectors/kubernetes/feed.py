@@ -45,6 +45,7 @@ from console.connectors.kubernetes.steps import (
 from console.connectors.kubernetes.wire import Api, Trouble, check_event
 from console.connectors.protocol import ConnectorError
 from scheduler.cluster.errors import InputError
+from scheduler.cluster.strict import without_nul
 from scheduler.kubernetes.objects import KINDS, Bad, Event, Kind, Thing, decode_event, decode_list
 from scheduler.kubernetes.options import Options
 from scheduler.kubernetes.reader import BUDGETS, Reader, Reading
@@ -316,7 +317,7 @@ class ClusterFeed:
     def _ask_version(self) -> None:
         """Asked once; a server that does not tell is followed all the same."""
         try:
-            self._server_version = str(msgspec.json.decode(self._api.version())["gitVersion"])
+            self._server_version = str(msgspec.json.decode(without_nul(self._api.version()))["gitVersion"])
         except (Trouble, msgspec.DecodeError, KeyError, TypeError):
             self._server_version = ""
 

@@ -124,6 +124,8 @@ def _chosen(whole: Entry, context: str) -> str:
     names = [str(entry["name"]) for entry in whole["contexts"] if isinstance(entry, dict) and "name" in entry]
     if not names:
         raise AccessError("the kubeconfig has no context")
+    if not all(name.isprintable() for name in names):
+        raise AccessError("the kubeconfig has a context whose name holds a control character")
     if context and context not in names:
         raise AccessError(f"the kubeconfig has no context {context}; it has {', '.join(names)}")
     if not context and len(names) > 1:

@@ -219,7 +219,7 @@ def _refusal(answer: urllib3.BaseHTTPResponse) -> Refused:
     with suppress(urllib3.exceptions.HTTPError, OSError):  # the status says enough where its words do not come
         text = answer.read(4_096, decode_content=True) or b""
     message: Any = re.search(rb'"message"\s*:\s*"((?:[^"\\]|\\.){0,400})', text)
-    reason = _plain(message[1]) if message else str(answer.reason or "")
+    reason = _shown(_plain(message[1]) if message else str(answer.reason or ""))
     asked = (answer.headers.get("Retry-After") or "").strip()
     return Refused(answer.status, reason[:400], float(asked) if asked.isascii() and asked.isdigit() else None)
 
@@ -262,4 +262,9 @@ def of_tls(text: str) -> Lost:
 
 
 def _bare(text: str) -> str:
-    return _OBJECTS.sub("", text).strip()
+    return _shown(_OBJECTS.sub("", text).strip())
+
+
+def _shown(text: str) -> str:
+    """What others wrote, with a mark where a database might not keep it."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")

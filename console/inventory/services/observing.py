@@ -190,14 +190,14 @@ def note_failure(source: Source, text: str, claim: uuid.UUID | None = None) -> N
 
     With ``claim`` only while that is the claim on the source: another reader may have read it meanwhile.
     """
-    now = timezone.now()
+    now, text = timezone.now(), text.replace("\0", "\N{REPLACEMENT CHARACTER}")[:2000]
     failures = source.failures + 1
-    if text[:2000] != source.last_error:  # the same again is no news
+    if text != source.last_error:  # the same again is no news
         log.warning("source.failed", source=source.name, failures=failures, error=text)
     mine = Source.objects.filter(pk=source.pk) if claim is None else Source.objects.filter(pk=source.pk, claim=claim)
     mine.update(
         state=SourceState.FAILING,
-        last_error=text[:2000],
+        last_error=text,
         last_error_at=now,
         failures=failures,
         next_due_at=now + timedelta(seconds=_backoff_s(source.period_s, failures)),

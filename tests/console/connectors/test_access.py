@@ -161,6 +161,8 @@ def test_refused_always(cluster: dict[str, Any], user: dict[str, Any] | None, re
             b"{clusters: [{name: a, cluster: {}}], users: foo, contexts: [{name: c, context: {cluster: a, user: u}}]}",
             "users of the kubeconfig is not a list",
         ),
+        (rb'{clusters: [], users: [], contexts: [{name: "c\0", context: {}}]}', "control character"),
+        (rb'{clusters: [], users: [], contexts: [{name: "c\ud800", context: {}}]}', "control character"),
         (b"{clusters: [], users: [], contexts: [{name: c, context: {cluster: 5}}]}", r"contexts\[0\].context.cluster"),
     ],
 )

@@ -8,14 +8,16 @@ from typing import Any, cast
 import pytest
 from django.utils import timezone
 
-from console.connectors.protocol import ConnectorError
+from console.connectors.protocol import ConnectorError, Told
 from console.inventory import archive, planning, services
-from console.inventory.models import Blob, Measurement, Observation, Source, Watch
+from console.inventory.models import Blob, Measurement, Observation, OwnerLock, Source, Watch
 from console.inventory.services import leases, observing, recording
 from scheduler.cluster.codec import parse
 from tests.builders.fleets import file_source, kubernetes_source, observed, read, simulated_source
 from tests.builders.people import operator
 from tests.builders.worlds import World, world
+from tests.scheduler.kubernetes.things import node, pod
+from tests.scheduler.kubernetes.things import read as read_objects
 
 pytestmark = pytest.mark.django_db
 
@@ -152,6 +154,21 @@ def test_a_reader_that_was_overtaken_writes_nothing(ends: str, sent: list[Any]) 
     assert newest is not None and newest.counts["nodes"] == 2
     assert (source.state, source.last_error, source.last_observed_at) == ("live", "", newest.observed_at)
     assert sent == []
+
+
+def test_text_that_no_database_need_keep_loses_no_reading() -> None:
+    """A NUL in an annotation, which anybody who may make pods can write; and in what a server says of itself."""
+    marks = {"slackline.io/tenant": "a\0", "slackline.io/locked": "yes", "slackline.io/lock-reason": "\0"}
+    rows = [node("n1"), pod("p", "n1", gpus=2, annotations=marks)]
+    source, wire = kubernetes_source(), Slow(world())
+    wire.observe = lambda: Told(read_objects(*rows).document, ())  # type: ignore[method-assign]
+    observation = services.observe(source.pk, planning.encode, wire=cast(Any, wire))
+    assert observation is not None
+    planning.measure(observation.pk)
+    assert OwnerLock.objects.get().tenant == "a\N{REPLACEMENT CHARACTER}"
+    observing.note_failure(source, "the server said \0")
+    source.refresh_from_db()
+    assert source.last_error == "the server said \N{REPLACEMENT CHARACTER}"
 
 
 def test_a_source_that_goes_while_it_is_read_leaves_nothing() -> None:

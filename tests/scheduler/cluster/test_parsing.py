@@ -200,6 +200,19 @@ def test_an_unknown_integer_that_no_column_can_hold_keeps_its_digits() -> None:
     assert snapshot.extras == {"$": {"serial": [str(2**64), str(-(2**63) - 1), 7]}}
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"tenant": "a\0"}, "$.pods[1].tenant: text holds a NUL"),
+        ({"owner": {"kind": "Job", "name": "a\0"}}, "$.pods[1].owner.name: text holds a NUL"),
+        ({"unknown": {"a\0": 1}}, "$.pods[1].unknown: text holds a NUL"),
+    ],
+)
+def test_a_nul_is_refused_since_not_every_database_keeps_it(fields: Row, message: str) -> None:
+    assert refusal(document(fields)) == message
+    assert parse(document({"tenant": "a\\u0000"})).document.pods[1].tenant == "a\\u0000"
+
+
 def test_what_can_be_decoded_and_is_too_deep_to_look_through_is_refused() -> None:
     deep = document().replace(b'"pods":', b'"note": ' + b"[" * 900 + b"]" * 900 + b', "spaced" : 1, "pods":')
     assert refusal(deep) == "$: not valid JSON: nested too deeply"

@@ -154,3 +154,18 @@ def test_what_is_no_event_is_refused(data: bytes) -> None:
 def test_what_an_object_says_it_is(version: str, word: str, name: str | None) -> None:
     kind = kind_of(version, word)
     assert (kind.name if kind is not None else None) == name
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\0\0", "\\u0000", "\\\0", "\\\\u0000\0", "plain"])
+def test_a_nul_in_an_object_is_marked_and_loses_nothing(text: str) -> None:
+    """Pods of anybody may have an annotation with one; which GPUs they hold must be known all the same."""
+    row, told = pod("a", annotations={"slackline.io/tenant": text}), text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    found = [*decode_list("pods", listed(row)).items, decode_event("pods", line("ADDED", row)).object]
+    found.append(of_object("pods", msgspec.json.encode(row)))  # type: ignore[arg-type]
+    assert [one.metadata.annotations for one in found if isinstance(one, SeenPod)] == [
+        {"slackline.io/tenant": told}
+    ] * 3
+    assert read(row).document.pods[0].tenant == told
+    status = decode_event("pods", line("ERROR", {"code": 500, "message": text})).status
+    assert status is not None
+    assert status.message == told

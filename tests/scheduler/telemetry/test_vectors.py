@@ -11,6 +11,7 @@ from scheduler.cluster.errors import InputError
 from scheduler.telemetry.vectors import parse_vector
 from tests.scheduler.telemetry.answers import NOW_S, answer, series
 
+NO_NUL = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 BROKEN = [
     (b"", "$", "not valid JSON"),
     (b"<html>login</html>", "$", "not valid JSON"),
@@ -46,7 +47,7 @@ def test_a_series_without_name_gets_the_one_of_its_query() -> None:
     assert (sample.metric, sample.labels, sample.at_s, sample.value) == ("rate", {"gpu": "3"}, NOW_S, 1.5)
 
 
-@given(st.lists(st.tuples(st.text(max_size=20), st.floats(allow_nan=False, allow_infinity=False)), max_size=20))
+@given(st.lists(st.tuples(st.text(NO_NUL, max_size=20), st.floats(allow_nan=False, allow_infinity=False)), max_size=20))
 def test_what_was_said_is_what_is_read(said: list[tuple[str, float]]) -> None:
     rows = [series("m", value, label=text) for text, value in said]
     assert [(s.labels["label"], s.value) for s in parse_vector(answer(*rows))] == said
@@ -67,3 +68,8 @@ def test_nothing_but_input_errors_comes_out(junk: Any) -> None:
     except InputError as error:
         assert error.path.startswith("$")
         assert error.reason
+
+
+def test_a_nul_in_a_label_is_marked() -> None:
+    (found,) = parse_vector(answer({"metric": {"node": "a\0"}, "value": [1, "2"]}))
+    assert found.labels == {"node": "a\N{REPLACEMENT CHARACTER}"}
