@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied
-from django.db import OperationalError
+from django.db import DataError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import path, reverse
@@ -27,6 +27,8 @@ def _fail(kind: str) -> None:
         raise Conflict("Plan 7 is stale.", CHANGES)
     if kind == "denied":
         raise PermissionDenied("operator is an operator and may not approve a plan.")
+    if kind == "nul":
+        raise DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
     error = sqlite3.OperationalError("database is locked")
     error.sqlite_errorcode = sqlite3.SQLITE_BUSY
     raise OperationalError("database is locked") from error
@@ -110,3 +112,22 @@ def test_a_right_that_is_missing_is_named_by_the_api(db: None) -> None:
     assert (
         answer.json()["errors"][0]["detail"] == f"{viewer().username} is a viewer and may not approve or reject a plan."
     )
+
+
+def test_a_nul_is_refused_wherever_it_was_sent(client: Client) -> None:
+    """PostgreSQL takes none, neither to keep it nor to look for it."""
+    api = APIClient()
+    api.force_authenticate(viewer())
+    pages = [
+        reverse("inventory:idle-csv") + "?tenant=a%00",
+        reverse("ui:palette") + "?q=%00",
+        "/fail/a%00b/",
+        "/fail/nul/",
+    ]
+    for address in pages:
+        answer = client.get(address)
+        assert (answer.status_code, "not understood" in answer.content.decode()) == (400, True), address
+    for query, attr in (("?text=a%00", "text"), ("?te%00xt=a", "te\0xt")):
+        answer = api.get(reverse("api:fleet-idle") + query)
+        assert (answer.status_code, answer.json()["errors"][0]["attr"]) == (400, attr)
+    assert api.get("/api/v1/a%00b/").json()["errors"][0]["attr"] is None
