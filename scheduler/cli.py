@@ -28,6 +28,7 @@ from scheduler.cluster.snapshot import Snapshot
 from scheduler.consolidation.params import ParamError, Params
 from scheduler.consolidation.params import Progress as Reached
 from scheduler.consolidation.planner import consolidate as plan_moves
+from scheduler.consolidation.worth import at_rates
 from scheduler.fragmentation.demand import parse_mix
 from scheduler.fragmentation.report import Report, as_json, report
 from scheduler.kubernetes.dump import read_dump
@@ -36,6 +37,8 @@ from scheduler.kubernetes.unheld import Unheld, summary
 from scheduler.plan.ask import one_goal
 from scheduler.plan.plan import Plan
 from scheduler.plan.told import goal_lines, plan_json
+from scheduler.pricing.rates import stated
+from scheduler.pricing.told import price_lines
 from scheduler.worlds.generate import WORLDS
 from scheduler.worlds.generate import generate as generate_world
 from scheduler.worlds.openb import read_openb, read_shapes
@@ -100,6 +103,7 @@ def consolidate(
     seat: Annotated[str | None, typer.Option(metavar="NS/NAME", help="Make a pending gang or pod fit.")] = None,
     spare: Annotated[str | None, typer.Option(metavar="NODE", help="Move a gang off it to a spare.")] = None,
     whole: Annotated[bool | None, typer.Option("--whole/--partly", help="All of the goal or nothing.")] = None,
+    rate: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A rate of the price.")] = None,
     cluster: ClusterName = None,
     json: AsJson = False,
 ) -> None:
@@ -111,15 +115,17 @@ def consolidate(
             models=tuple(model or ()), goal=goal,
         )  # fmt: skip
         _check_seed(seed)
+        said = stated(rate or ())
         world = _snapshot(snapshot, cluster)
         started = time.monotonic()
         with _progress() as tell:
             plan = plan_moves(world, params, seed=seed, progress=tell, clock=time.monotonic)
+        plan, price = at_rates(plan, world, said)
         took = time.monotonic() - started
     if json:
-        _print_json(plan_json(plan, took))
+        _print_json({**plan_json(plan, took), "price": price})
     else:
-        _show_plan(plan, took)
+        _show_plan(plan, took, price)
     if plan.aim is not None and plan.aim.reached < plan.aim.wanted:
         raise typer.Exit(NO)
 
@@ -314,7 +320,7 @@ def _progress() -> Iterator[Callable[[Reached], bool]]:
 # Plans and reports for machines and for people
 
 
-def _show_plan(plan: Plan, seconds: float) -> None:
+def _show_plan(plan: Plan, seconds: float, price: dict[str, Any] | None) -> None:
     before, after = plan.before, plan.after
     waves = plan.wave_of[-1] + 1 if plan.wave_of else 0
     lines = [
@@ -325,7 +331,7 @@ def _show_plan(plan: Plan, seconds: float) -> None:
         f"empty nodes {before.empty_nodes} -> {after.empty_nodes}, slack {before.slack_nodes} -> {after.slack_nodes}",
         f"no plan can {'net' if plan.aim is None else 'reach'} more than {plan.bound.net_upper}"
         f" (gap {plan.bound.gap:.1%})" + (", proven the best" if plan.bound.proven else ""),
-        *([] if plan.moves else ["no move is worth making"]),
+        *(["no move is worth making"] if price is None else price_lines(price)),
         *plan.notes,
     ]
     _say(lines)

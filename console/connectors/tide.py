@@ -100,6 +100,7 @@ def live_through(
     """
     moment = _Moment(world, tide, random.Random(f"{seed}:{second}"), second, [], held or {})
     _keep_appointments(moment)
+    _write_checkpoints(moment)
     for _ in range(_count(moment.chance, _per_minute(tide, len(world.order)) / 60)):
         _happen(moment, hour)
     if moment.held and tide.nodes_per_minute > 0:
@@ -127,6 +128,16 @@ def _keep_appointments(moment: _Moment) -> None:
     due = [then for at_s, then in moment.world.agenda if at_s <= moment.second]
     if due:
         moment.do(*due, Came(at_s=moment.second))
+
+
+def _write_checkpoints(moment: _Moment) -> None:
+    """Jobs keep to the interval that they tell; only of pods that are stopped to move, so that worlds stay calm."""
+    for key in list(moment.world.writers):
+        pod = moment.world.pods[key]
+        interval, last = pod.checkpoint_interval_s or 0, pod.checkpoint_s or 0
+        if moment.second - last >= interval and not pod.terminating:
+            written = last + (moment.second - last) // interval * interval
+            moment.do(PodSet(pod=key, fields={"checkpoint_s": written}))
 
 
 def _happen(moment: _Moment, hour: float) -> None:

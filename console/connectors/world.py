@@ -37,6 +37,7 @@ class World:
     resident: dict[Identity, dict[Identity, None]] = field(default_factory=dict)  # node -> live pods, oldest first
     asleep: dict[Identity, None] = field(default_factory=dict)
     pending: dict[Identity, None] = field(default_factory=dict)
+    writers: dict[Identity, None] = field(default_factory=dict)  # pods that write checkpoints and are stopped to move
     agenda: Agenda = field(default_factory=list)
     order: list[Identity] = field(default_factory=list)  # nodes, to draw from
     ended: deque[PodRecord] = field(default_factory=lambda: deque(maxlen=32))  # whose places nobody has taken since
@@ -114,11 +115,14 @@ class World:
                 self.ended.remove(left)
             if pod.standby:
                 self.asleep[key] = None
+            if pod.move == "restart" and pod.checkpoint_interval_s and pod.checkpoint_s is not None:
+                self.writers[key] = None
 
     def _unlink(self, pod: PodRecord) -> None:
         key = identity(pod)
         self.pending.pop(key, None)
         self.asleep.pop(key, None)
+        self.writers.pop(key, None)
         self.resident.get((pod.cluster, pod.node or ""), {}).pop(key, None)
 
 

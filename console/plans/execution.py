@@ -22,7 +22,7 @@ from console.plans.choices import State, StepState
 from console.plans.keeping import kept_alive
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan, Step
-from console.plans.services import aims, checking, holding, stepping
+from console.plans.services import aims, checking, holding, patience, stepping
 from console.plans.services.transition import Conflict
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.occupancy import EMPTY, occupancy
@@ -33,6 +33,7 @@ from scheduler.plan.resolve import resolve
 
 log = structlog.get_logger(__name__)
 POLL_S = 0.5
+CHECKPOINT_POLL_S = 5.0  # between two looks while nothing but checkpoints are waited for
 PATIENCE_S = 60  # how long the cluster may be out of reach while moves are in flight
 
 
@@ -110,7 +111,11 @@ def _wave(held: Run, plan: Plan, wave: int) -> bool:
     if changes:
         return _halt(plan, held.worker, f"What is left no longer holds before wave {wave + 1}", changes)
     reach(Milestone.WAVE_VERIFIED)
-    for step in Step.objects.filter(plan=plan, run_wave=wave, state=StepState.WAITING).order_by("index"):
+    steps = list(Step.objects.filter(plan=plan, run_wave=wave, state=StepState.WAITING).order_by("index"))
+    ready = patience.ready(plan, steps, now.snapshot)
+    if not ready and Step.objects.filter(plan=plan, run_wave=wave, state=StepState.WAITING).exists():
+        held.wait(CHECKPOINT_POLL_S)
+    for step in ready:
         current = stepping.beat(held.plan_id, held.worker)
         if current is None or current.state != State.EXECUTING:
             return current is not None

@@ -162,6 +162,10 @@ class Step(models.Model):
     tier = models.CharField(max_length=2)
     lost_gpu_seconds = models.BigIntegerField(null=True)  # work since the last checkpoint, of restarts; None = unknown
     expected_s = models.FloatField(null=True)  # how long it was expected to take when proposed; None = nothing to go by
+    checkpoint = models.JSONField(null=True)  # operations.AfterCheckpoint as signed; None = it waits for none
+    due_at = models.DateTimeField(null=True)  # since when nothing but its checkpoint holds it up
+    due_checkpoint_s = models.BigIntegerField(null=True)  # the last checkpoint then, on the cluster's own clock
+    checkpoint_at = models.DateTimeField(null=True)  # when the next one was expected then
 
     state = models.CharField(max_length=12, choices=StepState.choices, default=StepState.WAITING)
     detail = models.TextField(blank=True, default="")

@@ -78,6 +78,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
     level = selectors.level_of(plan)
     plan.report = level.value == OBSERVE  # as it is now; the row follows with the next sweep
     box = selectors.box(request.user, plan)
+    writing = selectors.waiting_for_checkpoints(request.user, plan)
     return {
         "section": "plans",
         "plan": plan,
@@ -98,6 +99,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "lock": selectors.lock_of(request.user, plan_id),
         "stopping": selectors.stopping(request.user, plan) if plan.is_running else None,
         "stops": selectors.stops(request.user, plan),
+        "writing": writing,
         **record_part(request, plan),
         "rollbacks": list(selectors.rollbacks(request.user, plan)),
         "seconds_left": _seconds_left(plan),
@@ -113,7 +115,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "curve_of": goal_unit(plan.headline),
         "can_request": request.user.has_perm("plans.request_plan"),
         "can_cut": request.user.has_perm("plans.request_plan") and plan.state in UNCHANGED,
-        "box_version": _version(plan, box, waves),
+        "box_version": _version(plan, box, [*waves, *((row.number, row.pod) for row in writing)]),
         **tile_words(plan, selectors.doubled_gpu_seconds(request.user, plan_id)),
         **moves_table(request, plan),
     }

@@ -216,7 +216,7 @@ class MoveSerializer(serializers.ModelSerializer[Step]):
         fields: ClassVar = [
             "index", "uid", "wave", "run_wave", "chain", "depth", "drains", "after", "pod", "pod_uid", "source_node",
             "target_node", "mode", "gpus", "gpu_milli", "tenant", "work_class", "tier", "lost_gpu_seconds", "state",
-            "detail", "issued_at", "ended_at", "expected_s", "took_s",
+            "detail", "issued_at", "ended_at", "expected_s", "took_s", "checkpoint", "due_at", "checkpoint_at",
         ]  # fmt: skip
         read_only_fields = fields
 

@@ -143,11 +143,15 @@ def _mark(plan: Plan, step: Step, changed: dict[int, dict[str, Any]]) -> Mark:
     change = changed.get(step.index)
     if change is not None:
         return Mark("stale", _difference(change), "" if change["object"] == step.pod else change["object"])
+    if step.due_at is not None and plan.is_running:
+        return Mark("waiting", "waits for its checkpoint", selectors.expected_words(step))
     missing = next((before for before in step.after if before in changed), None)
     if missing is not None:
         return Mark("stale", f"needs {missing + 1}")
     if plan.is_running or plan.state == State.APPROVED:
         return Mark("waiting", StepState.WAITING.label)
+    if step.checkpoint is not None:
+        return Mark("locked", "stops first", selectors.promised_words(step))
     return Mark("locked", "stops first", "restart") if step.mode == "restart" else Mark("holds", "holds")
 
 

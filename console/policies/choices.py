@@ -135,6 +135,16 @@ PRICES = (
           "What an hour of one GPU costs; money is not stated where nobody says.", optional=True, group="Price",
           none="not said"),
 )  # fmt: skip
+CHECKPOINTS = (
+    Named("checkpoint_wait_minutes", "Wait for a checkpoint", "minutes", 0, 0, 1_440, Merge.NEAREST,
+          "A pod that is stopped to move, and whose job tells of its checkpoints, waits at most so long for the next "
+          "one; 0: moves do not wait.", group="Price"),
+    Named("checkpoint_lag_seconds", "From a checkpoint to the stop", "seconds", 15, 0, 3_600, Merge.NEAREST,
+          "Work that is lost all the same when a move goes right after a checkpoint.", group="Price"),
+    Named("checkpoint_missed", "No checkpoint in time", "choice", 0, 0, 1, Merge.NEAREST,
+          "Leave the move out with its chain, or move anyway and lose the work since the last checkpoint.",
+          group="Price", words=("leave it out", "move anyway")),
+)  # fmt: skip
 SETTINGS: dict[str, Named] = {
     one.name: one
     for one in (
@@ -175,5 +185,6 @@ SETTINGS: dict[str, Named] = {
               "0: not at all.", group="After the plan"),
         *AUTOMATION,
         *PRICES,
+        *CHECKPOINTS,
     )
 }  # fmt: skip

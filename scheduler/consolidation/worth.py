@@ -1,14 +1,19 @@
 """The plan without the chains that cost more than they are worth."""
 
+from typing import Any
+
 import msgspec
 
 from scheduler.cluster.snapshot import Snapshot
-from scheduler.performance.interruption import RatesOf, costs
+from scheduler.performance.interruption import RatesOf
+from scheduler.plan.checkpoints import with_waits
 from scheduler.plan.plan import Kept, Plan
 from scheduler.plan.price import ChainPrice, chain_prices
 from scheduler.plan.resolve import resolve
-from scheduler.plan.statement import keep
+from scheduler.plan.statement import keep, waiting_last
 from scheduler.plan.verify import verify
+from scheduler.pricing.bill import bill, costs_of
+from scheduler.pricing.rates import Stated
 
 NOT_WORTH_IT = "not_worth_it"  # reason of nodes that a plan at any price would have emptied
 
@@ -16,7 +21,7 @@ NOT_WORTH_IT = "not_worth_it"  # reason of nodes that a plan at any price would 
 def priced(plan: Plan, snapshot: Snapshot, rates_of: RatesOf, gain_s: float) -> tuple[ChainPrice, ...]:
     """``chain_prices`` at these rates."""
     rows = resolve(plan, snapshot)
-    spent = [cost.gpu_seconds for cost in costs(rows.snapshot, rows.pod, rates_of)]
+    spent = [cost.gpu_seconds for cost in costs_of(plan, rows, rates_of)]
     return chain_prices(plan, snapshot, spent, gain_s)
 
 
@@ -36,6 +41,20 @@ def worthwhile(plan: Plan, snapshot: Snapshot, rates_of: RatesOf, gain_s: float,
         return plan
     note = f"price: {len(dear)} nodes left out, each worth less than {least:g} times its cost"
     return msgspec.structs.replace(plan, kept=_kept(plan.kept, dear), notes=(*_without_cuts(plan), note))
+
+
+def at_rates(plan: Plan, snapshot: Snapshot, said: Stated) -> tuple[Plan, dict[str, Any] | None]:
+    """The plan as these rates leave it, in waves of its own, and its bill; no bill where nothing moves.
+
+    Moves wait for checkpoints and chains that are not worth it are left out, as the console does both.
+    """
+    waiting = with_waits(plan, snapshot, said.patience)
+    if waiting != plan:
+        plan = waiting_last(waiting, resolve(waiting, snapshot))
+    least = float(said.number("least_worth"))
+    if plan.aim is None and plan.moves:
+        plan = worthwhile(plan, snapshot, said.rates, said.gain_s, least)
+    return plan, bill(plan, snapshot, said.rates, said.gain_s, least, said.cents) if plan.moves else None
 
 
 def _without(plan: Plan, snapshot: Snapshot, chains: set[int]) -> Plan:

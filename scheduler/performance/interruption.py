@@ -5,7 +5,7 @@ checkpoint.  What nobody observes is stated by an operator (``Rates``) and named
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scheduler.cluster.hardware import accelerator
 from scheduler.cluster.mobility import gang_spare
@@ -56,6 +56,11 @@ class Cost:
     def at_checkpoint(self) -> float:
         """GPU-seconds if the move waits for the next checkpoint."""
         return self.gpu_seconds - (self.lost if self.next_checkpoint_s is not None else 0)
+
+
+def after_waiting(cost: Cost, lost_s: float, lost_after_s: float) -> Cost:
+    """The cost of a move that waits until its pod loses ``lost_after_s`` seconds of work in place of ``lost_s``."""
+    return replace(cost, lost=cost.lost * lost_after_s / lost_s if lost_s else cost.lost)
 
 
 def costs(snapshot: Snapshot, pods: Sequence[int], rates_of: RatesOf) -> tuple[Cost, ...]:

@@ -136,6 +136,7 @@ def _back(case: _Case, i: int, chain: int) -> Migrate:
         mode="restart" if MOVE_MODES[case.snapshot.pod_move[pod]] == "restart" else "copy",
         chain=chain,
         after=(),
+        after_checkpoint=msgspec.UNSET,
     )
 
 

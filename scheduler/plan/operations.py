@@ -5,6 +5,17 @@ from typing import Literal
 import msgspec
 
 Mode = Literal["copy", "restart"]
+MOVE_ANYWAY, LEAVE = "move", "leave"  # what becomes of a move whose checkpoint did not come in time
+
+
+class AfterCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A move that goes right after its pod's next checkpoint; seconds, as expected on the plan's reading."""
+
+    lost_s: int  # since the last checkpoint: lost if it went at once
+    lost_after_s: int  # lost if it goes after the next one
+    wait_s: int  # until the next one
+    limit_s: int  # the longest wait, from when nothing else holds the move up
+    otherwise: str  # when that is over: MOVE_ANYWAY, or LEAVE it out with its chain
 
 
 class Migrate(msgspec.Struct, frozen=True, kw_only=True, tag="migrate"):
@@ -20,6 +31,12 @@ class Migrate(msgspec.Struct, frozen=True, kw_only=True, tag="migrate"):
     chain: int  # ordinal of that node in the order in which the planner emptied nodes
     depth: int  # 0 leaves the drained node; k makes room for a move of depth k - 1
     after: tuple[int, ...] = ()  # indices in Plan.moves of earlier waves that must have ended
+    after_checkpoint: AfterCheckpoint | msgspec.UnsetType = msgspec.UNSET  # not written where the move does not wait
+
+    @property
+    def checkpoint(self) -> AfterCheckpoint | None:
+        """What it waits for, None where it does not."""
+        return None if self.after_checkpoint is msgspec.UNSET else self.after_checkpoint
 
 
 class Evict(msgspec.Struct, frozen=True, kw_only=True, tag="evict"):

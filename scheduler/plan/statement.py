@@ -14,11 +14,13 @@ from scheduler.cluster.mobility import bound_domains
 from scheduler.cluster.occupancy import occupancy
 from scheduler.cluster.room import Block, blocking_reason
 from scheduler.cluster.snapshot import Snapshot
+from scheduler.plan.checkpoints import again, late
 from scheduler.plan.outcome import counts, emptied, moved
 from scheduler.plan.plan import ROLLBACK, Bound, Kept, Plan
 from scheduler.plan.promise import gained, recounted, served
-from scheduler.plan.resolve import resolve
+from scheduler.plan.resolve import Rows, resolve
 from scheduler.plan.standing import Standing, standing
+from scheduler.plan.verify import still_legal
 from scheduler.plan.waves import assign
 
 CUT = "cut"  # reason of nodes that a longer plan would have emptied
@@ -129,7 +131,7 @@ def settled(plan: Plan, snapshot: Snapshot) -> Plan:
     before = occupancy(rows.snapshot)
     targets = {p: t for p, t in zip(rows.pod, rows.target, strict=True) if p >= 0 and t >= 0}
     after = occupancy(moved(rows.snapshot, targets))
-    return msgspec.structs.replace(
+    found = msgspec.structs.replace(
         plan,
         snapshot_digest=rows.snapshot.digest,
         moves=moves,
@@ -138,6 +140,13 @@ def settled(plan: Plan, snapshot: Snapshot) -> Plan:
         before=counts(before),
         after=counts(after),
     )
+    return waiting_last(again(found, rows), rows)
+
+
+def waiting_last(plan: Plan, rows: Rows) -> Plan:
+    """The plan with moves that wait for a checkpoint behind all others, where the judge agrees."""
+    later = late(plan, rows)
+    return later if later is plan or not still_legal(later, resolve(later, rows.snapshot)) else plan
 
 
 def _kept(plan: Plan, shorter: Plan) -> tuple[Kept, ...]:

@@ -21,6 +21,7 @@ def plan_json(plan: Plan, seconds: float) -> dict[str, Any]:
                 "wave": wave,
                 "mode": move.mode,
                 "after": list(move.after),
+                **({} if move.checkpoint is None else {"after_checkpoint": msgspec.to_builtins(move.checkpoint)}),
             }
             for move, wave in zip(plan.moves, plan.wave_of, strict=True)
         ],

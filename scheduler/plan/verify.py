@@ -18,7 +18,7 @@ from scheduler.cluster.occupancy import EMPTY, Occupancy, occupancy
 from scheduler.cluster.reasons import IMMOVABLE
 from scheduler.cluster.room import Block, at_home
 from scheduler.cluster.snapshot import MOVE_MODES, MOVE_NEVER, UNKNOWN, Snapshot
-from scheduler.plan import promise
+from scheduler.plan import checkpoints, promise
 from scheduler.plan.operations import Migrate
 from scheduler.plan.outcome import counts, emptied, moved
 from scheduler.plan.plan import ROLLBACK, Plan
@@ -71,7 +71,7 @@ def verify(plan: Plan, snapshot: Snapshot, undone: Plan | None = None) -> Verdic
     found = [*_shape(plan), *_names(plan, rows), *_returns(plan, undone)]
     if not found:
         case = _case(plan, rows)
-        found = [*_pods(case), *_targets(case), *_waves(case), *_outcome(case)]
+        found = [*_pods(case), *_checkpoints(case, True), *_targets(case), *_waves(case), *_outcome(case)]
     return Verdict(ok=not found, violations=tuple(found))
 
 
@@ -84,7 +84,7 @@ def still_legal(plan: Plan, rows: Rows) -> tuple[Violation, ...]:
     if not found:
         case = _case(plan, rows)
         missed = (v for v in _promised(case) if v.was and plan.kind != ROLLBACK and plan.aim is None)
-        found = [*_pods(case), *_targets(case), *_waves(case), *missed, *_goal_left(case)]
+        found = [*_pods(case), *_checkpoints(case, False), *_targets(case), *_waves(case), *missed, *_goal_left(case)]
     return tuple(found)
 
 
@@ -158,6 +158,11 @@ def _pods(case: _Case) -> Iterator[Violation]:
         if mode != MOVE_NEVER and move.mode != MOVE_MODES[mode]:
             detail = f"moves by {move.mode}, its mode is {MOVE_MODES[mode]}"
             yield _blame(case.plan, i, "mode", detail, field="move", was=move.mode, now=MOVE_MODES[mode])
+
+
+def _checkpoints(case: _Case, exact: bool) -> Iterator[Violation]:
+    for i, detail in checkpoints.faults(case.plan, case.rows, exact):
+        yield _blame(case.plan, i, "checkpoint", detail)
 
 
 def _targets(case: _Case) -> Iterator[Violation]:

@@ -53,7 +53,7 @@ def assign(plan: Plan, rows: Rows) -> tuple[tuple[Migrate, ...], tuple[int, ...]
         chosen = set(taken)
         waiting = [i for i in waiting if i not in chosen]
         number += 1
-    return _in_waves(plan, wave_of)
+    return in_waves(plan, wave_of)
 
 
 def _limits(rows: Rows) -> _Limits:
@@ -106,7 +106,8 @@ def _take(snapshot: Snapshot, limits: _Limits, wave: _Wave, pod: int, target: in
         wave.stopped[int(snapshot.pod_gang[pod])] += 1
 
 
-def _in_waves(plan: Plan, wave_of: dict[int, int]) -> tuple[tuple[Migrate, ...], tuple[int, ...]]:
+def in_waves(plan: Plan, wave_of: dict[int, int]) -> tuple[tuple[Migrate, ...], tuple[int, ...]]:
+    """The moves sorted by the wave given for each, with ``after`` set anew, and the wave of each."""
     order = sorted(wave_of, key=lambda i: (wave_of[i], i))
     touching: dict[str, list[int]] = defaultdict(list)  # node -> new indices of moves that leave it or arrive
     moves: list[Migrate] = []

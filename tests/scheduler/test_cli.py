@@ -341,3 +341,58 @@ def test_convert_wants_one_kind_of_input(tmp_path: Path) -> None:
     assert_refused(run("convert", "--openb", "a", "b", "--seed", "-1", "-o", tmp_path / "x"), "--seed", "-1")
     assert_refused(run("convert", "--openb", "a", "b", "--csv", "a", "b", "-o", tmp_path / "x"), "--openb", "--csv")
     assert_refused(run("generate", "--world", "llm78", "-o", "-", "--json"), "--json")
+
+
+# what a plan costs
+GOLDEN = """\
+costs 0.27 GPU-h: copies and stops 0.06, cold caches 0.00, lost work 0.20, risk 0.01
+1 move could wait for a checkpoint
+gains 64.00 GPU-h in 4 h: 241.3 times its cost; Karpenter's Balanced would take 2 of 2 chains
+fetches 40.0 GiB of images at most and 74.5 GiB of state; kWh spent at most 0.04, saved if off no data; \
+USD no data spent, no data gained
+"""
+
+
+def priced(tmp_path: Path) -> Path:
+    made = world(5000).nodes("n1", "n2", "n3").pod("z", "n3", 2, locked=True).pod("c", "n2", 1)
+    made.pod("t", "n1", 1, move="restart", checkpoint_s=4280, checkpoint_interval_s=1800)
+    return saved(made, tmp_path)
+
+
+def test_the_price_is_said_at_the_defaults(tmp_path: Path) -> None:
+    path = priced(tmp_path)
+    price = document(run("consolidate", path, "--json"))["price"]
+    assert (price["lost"], price["gained"], price["waits"], price["waiting"]) == (720, 2 * 8 * 4 * 3600, 1, 0)
+    assert price["spent"] == pytest.approx(price["start"] + price["rebuild"] + price["lost"] + price["risk"])
+    assert (price["usd_spent"], price["freed"]) == (None, [{"gpus": 8, "nodes": 2}])
+    assert GOLDEN in run("consolidate", path).stdout
+
+
+def test_rates_are_given_by_name_and_moves_wait_where_asked(tmp_path: Path) -> None:
+    path = priced(tmp_path)
+    rates = ["--rate", "checkpoint_wait_minutes=30", "--rate", "usd_cents_per_gpu_hour=360", "--rate", "gain_hours=1"]
+    found = document(run("consolidate", path, "--json", *rates))
+    waits = {move["pod"]: move.get("after_checkpoint") for move in found["moves"]}
+    assert waits == {
+        "jobs/c": None,
+        "jobs/t": {"lost_s": 720, "lost_after_s": 15, "wait_s": 1080, "limit_s": 1800, "otherwise": "leave"},
+    }
+    assert (found["price"]["lost"], found["price"]["gained"]) == (15, 2 * 8 * 3600)
+    assert found["price"]["usd_spent"] == pytest.approx(found["price"]["spent"] / 3600 * 3.6)
+    assert "else 0.20 GPU-h more would be lost" in run("consolidate", path, *rates).stdout
+
+
+def test_what_is_not_worth_it_is_left_out_only_where_that_is_asked(tmp_path: Path) -> None:
+    path = priced(tmp_path)
+    assert len(document(run("consolidate", path, "--json"))["emptied_nodes"]) == 2
+    dear = document(run("consolidate", path, "--json", "--rate", "least_worth=200"))
+    assert dear["emptied_nodes"] == ["n2"]
+    none = document(run("consolidate", path, "--json", "--rate", "least_worth=1000"))
+    assert (none["emptied_nodes"], none["price"]) == ([], None)
+
+
+@pytest.mark.parametrize("said", ["worth=1", "gain_hours", "gain_hours=0", "gain_hours=-1", "gain_hours=1e3", "x"])
+def test_what_is_no_rate_is_refused(said: str, snapshot: Path) -> None:
+    result = run("consolidate", snapshot, "--rate", said)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--rate" in result.stderr

@@ -1,5 +1,6 @@
 """What people and services read about plans; viewer first."""
 
+from console.plans.selectors.checkpoints import expected_words, promised_words, waiting_for_checkpoints
 from console.plans.selectors.checks import (
     REST_CHANGED,
     REST_NEXT_STEP,
@@ -80,6 +81,7 @@ __all__ = [
     "covers",
     "disturbed",
     "doubled_gpu_seconds",
+    "expected_words",
     "find_plans",
     "freeze_over",
     "freezes",
@@ -112,6 +114,7 @@ __all__ = [
     "plans_awaiting_approval",
     "plans_running",
     "plans_to_decide",
+    "promised_words",
     "purpose_words",
     "record",
     "release_checks",
@@ -126,6 +129,7 @@ __all__ = [
     "start_checks",
     "stopping",
     "stops",
+    "waiting_for_checkpoints",
     "wanted_by",
     "waves",
     "with_record",

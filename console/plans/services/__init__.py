@@ -10,7 +10,7 @@ from console.plans.services.holding import extend_hold, release_hold
 from console.plans.services.levels import leave_to_people
 from console.plans.services.locks import release_locks
 from console.plans.services.parting import Part, approve_part, part_of
-from console.plans.services.pricing import rates_of, worth_asked
+from console.plans.services.pricing import rates_of, with_waits, worth_asked
 from console.plans.services.proposals import (
     begin_planning,
     cancel_plan,
@@ -63,5 +63,6 @@ __all__ = [
     "stop_planning",
     "sweep",
     "with_releases",
+    "with_waits",
     "worth_asked",
 ]

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from console.plans.models import KeptNode, Plan, PlanMap, Step
@@ -178,6 +179,7 @@ def _step(plan: Plan, snapshot: Snapshot, index: int, move: Migrate, row: int, w
         work_class="" if work_class == UNKNOWN else WORK_CLASSES[work_class],
         tier="LP" if snapshot.pod_lp[row] else "HP",
         lost_gpu_seconds=_lost(snapshot, row, move),
+        checkpoint=None if move.checkpoint is None else msgspec.to_builtins(move.checkpoint),
     )
 
 
@@ -186,13 +188,17 @@ def _blocker(blocker: core.Blocker) -> dict[str, Any]:
 
 
 def _lost(snapshot: Snapshot, row: int, move: Migrate) -> int | None:
-    """GPU-seconds of work that a restart throws away: since the last checkpoint.  A copy loses none, None: unknown."""
+    """GPU-seconds of work that a restart throws away: since the checkpoint that it goes by.  A copy loses none.
+
+    None: unknown.
+    """
     if move.mode != "restart":
         return 0
     since = int(snapshot.pod_checkpoint_s[row])
     if since == ABSENT:
         return None
-    return max(0, snapshot.now_s - since) * gpu_milli_of(snapshot, row) // WHOLE_GPU_MILLI
+    age = max(0, snapshot.now_s - since) if move.checkpoint is None else move.checkpoint.lost_after_s
+    return age * gpu_milli_of(snapshot, row) // WHOLE_GPU_MILLI
 
 
 def draw_map(plan: Plan, answer: core.Plan, snapshot: Snapshot, rows: list[int]) -> None:

@@ -113,6 +113,7 @@ def _go_on(plan: Plan, actor: Any, owner: Any, reason: str) -> Plan:
             waits_for="",
         )
         dropping.drop_lost(plan, broken)
+        plan.steps.filter(due_at__isnull=False, state=StepState.WAITING).update(due_at=None)  # its time begins anew
         locks.take(plan, owner)
         enqueue("plans.execute", plan_id=plan.pk)
     return plan

@@ -6,9 +6,11 @@ import pytest
 
 from console.consolidation.planning import worth_its_cost
 from console.plans.services import pricing
-from console.policies.choices import Place, Scope
+from console.policies.choices import CHECKPOINTS, PRICES, Place, Scope
 from scheduler.consolidation.planner import Params, consolidate
+from scheduler.consolidation.worth import at_rates
 from scheduler.plan.plan import Plan
+from scheduler.pricing.rates import KNOWN, stated
 from tests.builders.worlds import GPU_MODEL, World, world
 from tests.console.policies.test_settings import FLEET, decide
 
@@ -89,3 +91,13 @@ def test_one_query_for_each_question_however_many_moves(django_assert_max_num_qu
     assert len(answer.moves) >= 5
     with django_assert_max_num_queries(4):
         pricing.price(answer, snapshot)
+
+
+def test_the_command_line_prices_as_the_page_does() -> None:
+    """The same names, bounds and defaults (but for the least worth, which nobody sets there), and so the same sums."""
+    page = {one.name: (one.default, one.low, one.high) for one in (*PRICES, *CHECKPOINTS)}
+    assert {**KNOWN, "least_worth": page["least_worth"]} == page
+    answer, snapshot = planned(two_nodes_to_empty())
+    priced = pricing.price(answer, snapshot)
+    _plan, at_command = at_rates(answer, snapshot, stated(["least_worth=1"]))
+    assert at_command == {name: value for name, value in priced.items() if name != "settings"}

@@ -1,0 +1,80 @@
+"""Moves that go right after a checkpoint: which may go now, which wait on, and which have waited long enough."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from console.audit import services as audit
+from console.plans import selectors
+from console.plans.choices import StepState
+from console.plans.models import Plan, Step
+from console.plans.services import dropping
+from console.plans.services.transition import announce
+from console.ui.figures import duration
+from scheduler.cluster.snapshot import ABSENT, Snapshot
+from scheduler.plan.checkpoints import told
+from scheduler.plan.operations import LEAVE
+
+
+def ready(plan: Plan, steps: list[Step], snapshot: Snapshot) -> list[Step]:
+    """Of the steps of a wave those that go now; those that nobody waits for any longer are left out with their chains.
+
+    ``snapshot`` is the reading on which the wave was judged.
+    """
+    waiting = {step.pod for step in steps if step.checkpoint is not None}
+    pods = range(len(snapshot.pod_name)) if waiting else ()
+    rows = {key: pod for pod in pods if (key := snapshot.pod_key(pod)) in waiting}
+    found = [step for step in steps if step.checkpoint is None or _goes(plan, step, snapshot, rows.get(step.pod))]
+    if not waiting:
+        return found
+    left = set(Step.objects.filter(plan=plan, state=StepState.WAITING).values_list("pk", flat=True))
+    return [step for step in found if step.pk in left]
+
+
+def _goes(plan: Plan, step: Step, snapshot: Snapshot, pod: int | None) -> bool:
+    wait: dict[str, Any] = step.checkpoint or {}
+    if pod is None:
+        return True  # what is wrong with it is said when it is about to be sent
+    last = int(snapshot.pod_checkpoint_s[pod])
+    if step.due_at is None:
+        _note_due(plan, step, snapshot, pod)
+        return snapshot.now_s - last <= wait["lost_after_s"] if last != ABSENT else False
+    if last != ABSENT and (step.due_checkpoint_s is None or last > step.due_checkpoint_s):
+        return True
+    limit = timedelta(seconds=wait["limit_s"])
+    if timezone.now() < step.due_at + limit:
+        return False
+    if wait["otherwise"] == LEAVE:
+        _leave_out(plan, step)
+        return False
+    _note_missed(plan, step, "moves anyway")
+    return True
+
+
+def _note_due(plan: Plan, step: Step, snapshot: Snapshot, pod: int) -> None:
+    now, found, last = timezone.now(), told(snapshot, pod), int(snapshot.pod_checkpoint_s[pod])
+    step.due_at, step.due_checkpoint_s = now, None if last == ABSENT else last
+    step.checkpoint_at = None if found is None else now + timedelta(seconds=found[1])
+    step.save(update_fields=["due_at", "due_checkpoint_s", "checkpoint_at"])
+    announce(plan, "step.due", step=step.index)
+
+
+def _note_missed(plan: Plan, step: Step, what: str) -> str:
+    wait: dict[str, Any] = step.checkpoint or {}
+    words = f"no checkpoint of {step.pod} within {duration(wait['limit_s'])}: {what}"
+    detail = {"step": step.index, "pod": step.pod, **wait}
+    audit.record(
+        actor="executor", action="step.checkpoint_missed", target_kind="plan", target_id=plan.pk, reason=words,
+        detail=detail,
+    )  # fmt: skip
+    return words
+
+
+def _leave_out(plan: Plan, step: Step) -> None:
+    """With its chain and what waits for that; what is left goes on, and is judged before it does."""
+    with transaction.atomic():
+        words = _note_missed(plan, step, "left out with its chain")
+        dropping.drop(plan, selectors.broken_steps(plan, {step.index}), words)
+        announce(plan, "plan.chains_left_out")

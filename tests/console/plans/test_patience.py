@@ -1,0 +1,124 @@
+"""A move that waits for a checkpoint: the executor waits until one is read, or until the time is over."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import msgspec
+import pytest
+from django.utils import timezone
+
+from console.audit.models import Entry
+from console.connectors.models import SimulatedCluster
+from console.plans import execution, services
+from console.plans.models import Plan, Step
+from console.plans.services import checking, pricing
+from console.policies.choices import Place, Scope
+from scheduler.plan.operations import AfterCheckpoint
+from tests.builders.pages import squeezed
+from tests.builders.people import operator, viewer
+from tests.builders.worlds import GPU_MODEL, world
+from tests.console.plans.browsing import page_of
+from tests.console.plans.scene import Scene, core_plan, move, named, pod_set, requested, scene, started, where
+from tests.console.policies.test_settings import FLEET, decide
+
+pytestmark = pytest.mark.django_db
+INTERVAL = 1800
+
+
+def proposed(otherwise: str = "leave", limit_s: int = 1800) -> tuple[Scene, Plan]:
+    """t on n1 wrote 900 s ago and is stopped to move; c on n2 is copied; both go to n3."""
+    made = world(5000).nodes("n1", "n2", "n3").pod("z", "n3", 2, locked=True).pod("c", "n2", 2)
+    made.pod("t", "n1", 2, move="restart", checkpoint_s=4100, checkpoint_interval_s=INTERVAL)
+    one = scene(made)
+    plan = requested(one.source)
+    services.begin_planning(plan.pk, "tests")
+    snapshot = checking.newest_of(plan).snapshot
+    age = snapshot.now_s - 4100
+    wait = AfterCheckpoint(lost_s=age, lost_after_s=15, wait_s=INTERVAL - age, limit_s=limit_s, otherwise=otherwise)
+    moves = named(snapshot, (move("c", "n2", "n3", 0), move("t", "n1", "n3", 1, mode="restart", after_checkpoint=wait)))
+    return one, one.answered(plan.pk, core_plan(snapshot, moves))
+
+
+def ran_with(plan: Plan, *then: Callable[[], object]) -> Plan:
+    """Carried on to its end; at each look for a checkpoint the next of these things happens."""
+    left = list(then)
+
+    def wait(seconds: float) -> None:
+        if seconds == execution.CHECKPOINT_POLL_S:
+            left.pop(0)()
+
+    execution.run(plan.pk, wait=wait)
+    assert not left
+    return Plan.objects.get(pk=plan.pk)
+
+
+def test_it_waits_until_a_newer_checkpoint_is_read_and_holds_up_nobody() -> None:
+    one, plan = proposed()
+
+    def look() -> None:
+        step = Step.objects.get(plan=plan, pod="jobs/t")
+        assert (step.state, step.due_checkpoint_s, where(one)["t"], where(one)["c"]) == ("waiting", 4100, "n1", "n3")
+        assert step.due_at is not None and step.checkpoint_at is not None
+        assert abs((step.checkpoint_at - step.due_at).total_seconds() - 900) < 30
+        page = squeezed(page_of(viewer(), Plan.objects.get(pk=plan.pk)))
+        assert "waits for its checkpoint" in page and "expected in" in page
+
+    def write() -> None:
+        assert where(one)["t"] == "n1"
+        one.happen(pod_set("t", checkpoint_s=5000))
+
+    done = ran_with(started(plan), look, write)
+    assert (done.state, where(one)["t"]) == ("succeeded", "n3")
+
+
+@pytest.mark.parametrize(("otherwise", "place", "dropped"), [("leave", "n1", 1), ("move", "n3", 0)])
+def test_when_the_time_is_over_it_does_what_the_plan_says(otherwise: str, place: str, dropped: int) -> None:
+    one, plan = proposed(otherwise)
+    long_ago = timezone.now() - timedelta(seconds=1801)
+    done = ran_with(started(plan), lambda: Step.objects.filter(due_at__isnull=False).update(due_at=long_ago))
+    assert (done.state, where(one)["t"], where(one)["c"]) == ("succeeded", place, "n3")
+    assert Step.objects.filter(plan=plan, state="dropped").count() == dropped
+    missed = Entry.objects.get(action="step.checkpoint_missed")
+    assert missed.reason.startswith("no checkpoint of jobs/t within 30 min")
+
+
+def test_one_that_has_just_been_written_is_as_good_as_the_next() -> None:
+    one, plan = proposed()
+    started(plan)
+    now = checking.newest_of(plan).snapshot.now_s
+    one.happen(pod_set("t", checkpoint_s=now - 5))
+    assert ran_with(plan).state == "succeeded"
+
+
+def test_a_pause_begins_the_wait_anew_and_an_abort_ends_it() -> None:
+    _one, plan = proposed()
+    ran_with(started(plan), lambda: services.pause_plan(operator(), plan.pk, "lunch"))
+    assert Step.objects.get(pod="jobs/t").due_at is not None
+    services.resume_plan(operator(), plan.pk, "back")
+    assert Step.objects.get(pod="jobs/t").due_at is None
+    ran_with(plan, lambda: services.abort_plan(operator(), plan.pk, "enough"))
+    assert Step.objects.get(pod="jobs/t").state == "dropped"
+
+
+def test_whether_moves_wait_is_decided_for_a_place_and_the_price_says_so() -> None:
+    _one, plan = proposed()
+    snapshot = checking.newest_of(plan).snapshot
+    plain = msgspec.structs.replace(core_plan(snapshot, named(snapshot, (move("t", "n1", "n3", mode="restart"),))))
+    assert pricing.with_waits(plain, snapshot) is plain
+    decide("checkpoint_wait_minutes", Place(Scope.POOL, "default", GPU_MODEL), 30)
+    decide("checkpoint_missed", FLEET, 1)
+    waiting = pricing.with_waits(plain, snapshot)
+    (wait,) = [one.checkpoint for one in waiting.moves]
+    assert wait is not None and (wait.limit_s, wait.otherwise) == (1800, "move")
+    before, after = pricing.price(plain, snapshot), pricing.price(waiting, snapshot)
+    assert (before["lost"], after["lost"], after["waiting"]) == (2 * wait.lost_s, 2 * 15, 1)
+    origins = {row["name"]: row["origin"] for row in after["settings"]}
+    assert origins["checkpoint_wait_minutes"] == f"pool {GPU_MODEL} in default"
+
+
+def test_jobs_of_the_simulated_cluster_keep_to_their_interval() -> None:
+    one, _plan = proposed()
+    row = SimulatedCluster.objects.get()
+    SimulatedCluster.objects.update(began_at=row.began_at - timedelta(seconds=950), clock_s=row.clock_s + 900)
+    found = execution.connect(one.source.kind, one.source.config).observe()
+    assert {pod.name: pod.checkpoint_s for pod in found.pods if pod.checkpoint_s} == {"t": 5900}
