@@ -6,13 +6,15 @@ from typing import Any
 
 from console.plans.models import Plan, Step
 from console.plans.selectors.lists import plan_detail, plans
-from console.ui.figures import DASH, number, percent, whole_gpus
+from console.ui.figures import DASH, number, percent, plural, whole_gpus
 
 SHOWN = 60  # nodes named in one list
 HOUR_S = 3600
 MILLI = 1000
 
 Value = float | None
+# label, what is read of a plan, its words, and whether more of it is better (1), worse (-1) or neither (0)
+Line = tuple[str, Callable[[dict[str, Any]], Value], Callable[[Value], str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,10 @@ def comparison(viewer: Any, left_id: int, right_id: int) -> Comparison:
         left=left,
         right=right,
         asked=list(_asked(left, right)),
-        figures=[_figure(left.headline, right.headline, *line) for line in LINES],
+        figures=[
+            *_gains(left.headline, right.headline),
+            *(_figure(left.headline, right.headline, *line) for line in LINES),
+        ],
         both=_named(drained[0] & drained[1]),
         only_left=_named(drained[0] - drained[1]),
         only_right=_named(drained[1] - drained[0]),
@@ -68,7 +73,10 @@ def comparison(viewer: Any, left_id: int, right_id: int) -> Comparison:
 def comparable(viewer: Any, plan: Plan, most: int = 20) -> list[Plan]:
     """Plans with an answer for the same cluster, the newest first, without those that take others back."""
     rows = plans(viewer).filter(source_id=plan.source_id, cluster=plan.cluster, undoes__isnull=True)
-    return list(rows.exclude(pk=plan.pk).exclude(digest="").order_by("-pk")[:most])
+    found = list(rows.exclude(pk=plan.pk).exclude(digest="").order_by("-pk")[:most])
+    for one in found:
+        one.measure = measure(one.headline)  # type: ignore[attr-defined]
+    return found
 
 
 def _named(nodes: set[str]) -> Named:
@@ -116,6 +124,40 @@ def _figure(
     )
 
 
+def _gains(left: dict[str, Any], right: dict[str, Any]) -> list[Figure]:
+    """What each was asked for, in its own measure; compared where both count the same."""
+    units = [(goal.get("kind", ""), goal.get("unit", "")) for goal in map(_goal, (left, right))]
+    if units[0] != units[1]:
+        return [Figure("Reached", measure(left), measure(right), DASH, "")]
+    lines = NODE_LINES if units[0][0] == "" else _goal_lines(units[0][1])
+    return [_figure(left, right, *line) for line in lines]
+
+
+def _goal(headline: dict[str, Any]) -> dict[str, Any]:
+    return headline.get("goal") or {}
+
+
+def _goal_lines(unit: str) -> tuple[Line, ...]:
+    def of(name: str) -> Callable[[dict[str, Any]], Value]:
+        return lambda headline: _goal(headline).get(name)
+
+    return (
+        (f"Reached, {unit}", of("reached"), number, 1),
+        (f"Wanted, {unit}", of("wanted"), number, 0),
+        (f"So already, {unit}", of("before"), number, 0),
+        (f"Bound, {unit}", _of("net_upper"), number, 0),
+        ("Gap to the bound", _of("gap"), _share, -1),
+    )
+
+
+def measure(headline: dict[str, Any]) -> str:
+    """What a plan brings, in the measure of what it was asked for."""
+    goal = _goal(headline)
+    if goal:
+        return f"{number(goal['reached'])} of {number(goal['wanted'])} {goal['unit']}"
+    return plural(headline.get("net_emptied", 0), "node") + " emptied net"
+
+
 def _of(name: str) -> Callable[[dict[str, Any]], Value]:
     return lambda headline: headline.get(name)
 
@@ -144,11 +186,13 @@ def _share(gap: Value) -> str:
     return DASH if gap is None else percent(gap, 1)
 
 
-LINES: tuple[tuple[str, Callable[[dict[str, Any]], Value], Callable[[Value], str], int], ...] = (
+NODE_LINES: tuple[Line, ...] = (
     ("Net emptied nodes", _of("net_emptied"), number, 1),
     ("GPUs in emptied nodes", _of("emptied_gpus"), number, 1),
     ("Bound on net emptied", _of("net_upper"), number, 0),
     ("Gap to the bound", _of("gap"), _share, -1),
+)
+LINES: tuple[Line, ...] = (
     ("Slack nodes after", _of("slack_after"), number, -1),
     ("Moves", _of("moves"), number, -1),
     ("Pods stopped first", _of("restarts"), number, -1),

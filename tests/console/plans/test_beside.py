@@ -5,8 +5,10 @@ from django.test import Client
 from django.urls import reverse
 
 from console.plans import selectors, services
+from console.plans.models import Plan
 from tests.builders.people import operator, viewer
 from tests.console.plans.scene import TWO, ran, requested, scene, started, three_nodes, two
+from tests.console.plans.test_holding import for_gang
 
 pytestmark = pytest.mark.django_db
 
@@ -57,3 +59,23 @@ def test_what_takes_a_plan_back_is_not_offered_for_comparison() -> None:
     back = services.roll_back(operator(), plan.pk, "put off")
     assert selectors.comparable(viewer(), plan) == []
     assert [other.pk for other in selectors.comparable(viewer(), back)] == [plan.pk]
+
+
+def test_plans_with_goals_are_compared_in_the_measure_of_what_they_were_asked_for() -> None:
+    one, first = for_gang()
+    other = Plan.objects.create(
+        kind="consolidation", title="again", source=one.source, cluster=first.cluster, proposer=operator(),
+        digest="0" * 64, headline={**first.headline, "goal": {**first.headline["goal"], "reached": 1}},
+    )  # fmt: skip
+    found = selectors.comparison(viewer(), first.pk, other.pk)
+    lines = {line.label: (line.left, line.right, line.better) for line in found.figures}
+    assert lines["Reached, members"] == ("2", "1", "left")
+    assert "Net emptied nodes" not in lines
+    whole = Plan.objects.create(
+        kind="consolidation", title="nodes", source=one.source, cluster=first.cluster, proposer=operator(),
+        digest="1" * 64, headline={**first.headline, "goal": None, "net_emptied": 3},
+    )  # fmt: skip
+    found = selectors.comparison(viewer(), first.pk, whole.pk)
+    reached = next(line for line in found.figures if line.label == "Reached")
+    assert (reached.left, reached.right, reached.change) == ("2 of 2 members", "3 nodes emptied net", "–")
+    assert f"Plan {whole.pk}, seed 0, 3 nodes emptied net" in page(first.pk)[1]
