@@ -14,6 +14,7 @@ import pytest
 
 from console.connectors.kubernetes import access
 from console.connectors.kubernetes.access import Login, log_in
+from console.connectors.kubernetes.feed import ClusterFeed
 from console.connectors.kubernetes.probe import probe
 from console.connectors.kubernetes.pulse import Beat, Pulse
 from console.connectors.kubernetes.steps import List, Lost, Refused
@@ -21,7 +22,7 @@ from console.connectors.kubernetes.wire import Api, Trouble
 from scheduler.kubernetes.objects import KINDS, decode_list
 from tests.kubernetes import worlds
 from tests.kubernetes.authorities import Authority
-from tests.kubernetes.following import CALM, access_of, agreed, api_of, following, until
+from tests.kubernetes.following import CALM, QUICK, Shelf, access_of, agreed, api_of, following, until
 from tests.kubernetes.player.server import Player
 
 PODS = KINDS["pods"]
@@ -74,6 +75,21 @@ def test_token_that_expires_and_is_given_again() -> None:
         player.apply(lambda: setattr(cluster, "token", "secret"))
         player.apply(lambda: cluster.store.put(worlds.PODS, worlds.pod("late", on="n0")))
         until(lambda: agreed(feed, player), "let in again")
+
+
+def test_authority_that_is_replaced_in_its_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster's authority ends as tokens do; who has followed it for years knows only the old one."""
+    monkeypatch.setattr(access, "RENEW_S", 0.0)
+    authority, trusted, cluster = Authority(), tmp_path / "ca.crt", worlds.cluster()
+    trusted.write_bytes(Authority().pem)
+    with Player({"one": cluster}, _server_side(authority, tmp_path, ssl.CERT_NONE)) as player:
+        api = Api(log_in(Login("test", player.url(), files={"certificate-authority": str(trusted)})), CALM)
+        feed = ClusterFeed("one", api, limits=QUICK, kinds=[KINDS["nodes"], PODS], reader=Shelf())
+        feed.start()
+        until(lambda: all(kind.errors.get("tls") for kind in feed.health().kinds), "refused by us")
+        trusted.write_bytes(authority.pem)
+        until(lambda: agreed(feed, player), "trusted again")
+        feed.stop()
 
 
 def test_account_of_a_pod_whose_token_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,7 @@ from scheduler.kubernetes.reader import BUDGETS, Reader, Reading
 log = structlog.get_logger(__name__)
 STACK = 512 << 10
 CLOCKS_AGREE_S = 2.0
+STALE_KEYS = ("tls", "credentials")  # files of authorities, certificates and tokens may hold others by now
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +277,8 @@ class ClusterFeed:
         return []
 
     def _troubled(self, follower: _Follower, trouble: Trouble) -> list[Instruction]:
-        if isinstance(trouble.told, Refused) and trouble.told.status == 401:
+        told = trouble.told
+        if told.status == 401 if isinstance(told, Refused) else told.word in STALE_KEYS:
             self._api.renew()
         return self._step(follower, trouble.told)
 
