@@ -15,6 +15,7 @@ from scheduler.kubernetes.unheld import Note
 from scheduler.kubernetes.wire import seconds
 
 Labels = Mapping[str, str]
+LONGEST_NAME, LONGEST_WORDS = 253, 300
 TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
 # Annotation, values that do not forbid anything, who reads it
 FORBIDDING = (
@@ -57,13 +58,13 @@ def read_marks(labels: Labels, annotations: Labels, options: Options) -> tuple[M
     locked = reader.flag("locked")
     move = reader.choice("move", get_args(MoveMode))
     found = Marks(
-        tenant=own.get("tenant") or None,
+        tenant=reader.name("tenant"),
         tier=reader.choice("tier", get_args(Tier), str.upper),  # type: ignore[arg-type]
         work_class=reader.choice("class", get_args(WorkClass)),  # type: ignore[arg-type]
         move="never" if "move" in reader.wrong else move,  # type: ignore[arg-type]
         locked=locked or "locked" in reader.wrong or forbidden is not None,
-        locked_by=own.get("locked-by") or (None if locked or forbidden is None else forbidden[0]),
-        lock_reason=own.get("lock-reason") or (None if locked or forbidden is None else forbidden[1]),
+        locked_by=_line(own.get("locked-by")) or (None if locked or forbidden is None else forbidden[0]),
+        lock_reason=_line(own.get("lock-reason")) or (None if locked or forbidden is None else forbidden[1]),
         locked_until_s=reader.instant("locked-until"),
         standby=reader.flag("standby"),
         standby_until_s=reader.instant("standby-until"),
@@ -87,7 +88,7 @@ def _forbidden(annotations: Labels) -> tuple[str, str] | None:
     for key, allows, reader in FORBIDDING:
         value = annotations.get(key)
         if value is not None and value.strip().lower() not in allows:
-            return reader, f"{key}={value}"
+            return reader, f"{key}={_line(value) or ''}"
     return None
 
 
@@ -102,8 +103,15 @@ class _Reader:
     def _refuse(self, name: str, expected: str) -> None:
         self.wrong.add(name)
         done = "pinned" if name in ("locked", "move") else "ignored"
-        detail = f"{self._own[name]!r}: expected {expected}"
+        detail = f"{self._own[name]!r:.80}: expected {expected}"
         self.notes.append(Note("value", done, f"$.metadata.labels.{self._prefix}{name}", detail))  # type: ignore[arg-type]
+
+    def name(self, name: str) -> str | None:
+        text = self._own.get(name)
+        if text and (len(text) > LONGEST_NAME or not text.isprintable()):
+            self._refuse(name, f"one line of at most {LONGEST_NAME} characters")
+            return None
+        return text or None
 
     def flag(self, name: str) -> bool:
         text = self._own.get(name, "false").lower()
@@ -144,6 +152,11 @@ class _Reader:
             self._refuse(name, "seconds since 1970 or an instant as in RFC 3339")
             return None
         return seconds(found)
+
+
+def _line(text: str | None) -> str | None:
+    """Words for people: an annotation may hold a quarter of a megabyte."""
+    return " ".join(text[:LONGEST_WORDS].split()) if text else None
 
 
 def _whole(text: str) -> bool:

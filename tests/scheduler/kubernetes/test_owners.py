@@ -112,6 +112,16 @@ def test_our_marks(marks: Row, fields: Row, where: str) -> None:
     assert {name: getattr(found, name) for name in fields} == fields
 
 
+def test_words_that_nobody_would_read_to_the_end_are_cut() -> None:
+    """Any pod may have them, and they stand in readings, rows and pages."""
+    row = pod("p", annotations=marked(locked=True, lock_reason="why " * 50_000, locked_by="ann\nof ops"))
+    found = one_pod(row)
+    assert found.lock_reason is not None
+    assert (len(found.lock_reason), found.locked_by) == (299, "ann of ops")
+    foreign = one_pod(pod("p", annotations={"karpenter.sh/do-not-disrupt": "true" * 50_000}))
+    assert foreign.locked and len(foreign.lock_reason or "") < 400
+
+
 def test_a_label_wins_over_an_annotation() -> None:
     row = pod("p", labels=marked(tenant="label"), annotations=marked(tenant="annotation"))
     assert one_pod(row).tenant == "label"
@@ -131,6 +141,9 @@ def test_another_prefix() -> None:
         ({"standby_until": "tomorrow"}, "ignored", {"standby_until_s": None}),
         ({"standby_until": "2026-11-29T12:00:00"}, "ignored", {"standby_until_s": None}),  # of no time zone
         ({"min_runtime": "-1"}, "ignored", {"min_runtime_s": None}),
+        ({"tenant": "t" * 254}, "ignored", {"tenant": "ml"}),
+        ({"tenant": "two\nlines"}, "ignored", {"tenant": "ml"}),
+        ({"tier": "x" * 100_000}, "ignored", {"tier": "HP"}),
     ],
 )
 def test_a_mark_that_is_not_understood_is_said_and_taken_carefully(marks: Row, done: str, fields: Row) -> None:
