@@ -1,7 +1,5 @@
 """Pages of the level "automatic": scorecards of all pools, and one of them with its history."""
 
-from urllib.parse import urlencode
-
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.core.paginator import Paginator
@@ -58,5 +56,4 @@ def give_back(request: HttpRequest) -> HttpResponse:
         messages.success(request, "Given back: the pool may earn the level anew, from now on.")
     except Conflict as refused:
         messages.error(request, refused.reason)
-    names = urlencode({name: said[name] for name in ("source", "cluster", "gpu_model")})
-    return redirect(f"{reverse('automation:card')}?{names}")
+    return redirect(f"{reverse('automation:card')}?{selectors.pool_for(**form.pool()).query}")

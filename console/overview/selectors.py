@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils import timezone
 
+from console.automation import selectors as automation
 from console.inventory import selectors as inventory
 from console.inventory.selectors.measured import Measured, newest_measurements
 from console.overview.charts import Grid, Share, grid, level_words, tone_of
@@ -234,6 +235,7 @@ def _rounded(gpus: float | None) -> float | None:
 def _decisions(viewer: Any, states: tuple[Any, ...]) -> list[Decision]:
     """Plans and questions that wait for somebody, then sources that are silent or not believed."""
     found = [*_open_reviews(viewer), *_plan_decisions(viewer)] if viewer.has_perm("plans.view_plan") else []
+    found += _lost_levels(viewer) if viewer.has_perm("policies.view_policy") else []
     found += [_question(release) for release in inventory.releases_to_answer(viewer)[:MOST_DECISIONS]]
     found += [_doubtful(state) for state in states if state.state in SOURCE_TROUBLE]
     return found[:MOST_DECISIONS]
@@ -248,6 +250,15 @@ def _open_reviews(viewer: Any) -> list[Decision]:
         )
         for one in plans.open_reviews(viewer)[:MOST_DECISIONS]
     ]  # fmt: skip
+
+
+def _lost_levels(viewer: Any) -> list[Decision]:
+    """Pools that may be automatic and have lost it: somebody looks at it and gives it back."""
+    return [
+        Decision(card.pool.words, f"{reverse('automation:card')}?{card.pool.query}", card.newest.reason, "lost", "")
+        for card in automation.lost_pools(viewer)[:MOST_DECISIONS]
+        if card.newest is not None
+    ]
 
 
 def _plan_decisions(viewer: Any) -> list[Decision]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
+from urllib.parse import urlencode
 
 from django.shortcuts import get_object_or_404
 
@@ -20,6 +21,11 @@ class Pool:
     @property
     def words(self) -> str:
         return f"{self.gpu_model or 'nodes of no known model'} in {self.cluster}"
+
+    @property
+    def query(self) -> str:
+        """As an address names it."""
+        return urlencode({"source": self.source_id, "cluster": self.cluster, "gpu_model": self.gpu_model})
 
 
 def pool_for(source_id: int, cluster: str, gpu_model: str) -> Pool:
