@@ -131,11 +131,9 @@ def _left(names: Iterable[str], kind: str, key: Key, field: str, unheld: list[Un
 
 
 def _model(flavor: custom.ResourceFlavor) -> str:
-    """The GPU model of a flavor's nodes, else the flavor's own name."""
+    """The GPU model of a flavor's nodes, "" where its labels name none."""
     labels = flavor.spec.node_labels
-    return next(
-        (model_by_label(label, labels[label]) for label in MODEL_LABELS if label in labels), flavor.metadata.name
-    )
+    return next((model_by_label(label, labels[label]) for label in MODEL_LABELS if label in labels), "")
 
 
 def _cluster_queues(quotas: Quotas, models: Mapping[str, str], unheld: list[Unheld]) -> list[TenantRecord]:
@@ -195,8 +193,11 @@ def _flavors(
             for resource in flavor.resources:
                 if not _whole(resource.name):
                     continue
-                model = models.get(flavor.name, flavor.name)
                 field = f"$.spec.resourceGroups ({flavor.name})"
+                if not (model := models.get(flavor.name, "")):
+                    model = flavor.name
+                    why = "no flavor of this name is known" if model not in models else "the flavor names no GPU model"
+                    unheld.append(_not(kind, name, field, f"{why}: its name stands for one"))
                 amounts = (resource.nominal_quota, resource.borrowing_limit, resource.lending_limit)
                 read = [None if a is None else _number(a, kind, name, field, unheld) for a in amounts]
                 before = sums.get(model)

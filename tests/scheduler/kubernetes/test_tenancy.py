@@ -205,7 +205,22 @@ def test_a_quota_without_gpus_says_nothing_of_them() -> None:
     ],
 )
 def test_what_is_no_whole_number_of_gpus_of_a_tenant_is_said(row: Row, options: Options, name: str) -> None:
-    assert said(row, options=options) == [("quota", "ignored", name)]
+    assert said(row, flavor("a", "NVIDIA-A100"), options=options) == [("quota", "ignored", name)]
+
+
+@pytest.mark.parametrize(
+    ("known", "why"),
+    [
+        ([flavor("f", "NVIDIA-A100")], ""),
+        ([flavor("f")], "the flavor names no GPU model: its name stands for one"),
+        ([], "no flavor of this name is known: its name stands for one"),
+    ],
+)
+def test_a_quota_of_which_nobody_tells_the_model_is_said(known: list[Row], why: str) -> None:
+    spec = {"resourceGroups": [group(("f", {"nominalQuota": 4}))]}
+    reading = read(thing(f"clusterqueues.{K}", "q", spec=spec), *known)
+    assert [one.detail for one in reading.unheld] == ([why] if why else [])
+    assert [quota.nominal for quota in reading.document.tenants[0].quotas] == [4]
 
 
 def test_one_name_in_two_systems_is_said() -> None:
@@ -237,7 +252,7 @@ def test_amounts_of_a_namespace_that_are_no_gpus_are_said(hard: dict[str, str], 
 def test_amounts_of_a_queue_that_are_no_gpus_are_said() -> None:
     amounts = [{"name": name, "nominalQuota": 4} for name in ("cpu", GPU, "nvidia.com/mig-1g.10gb")]
     spec = {"resourceGroups": [{"flavors": [{"name": "f", "resources": amounts}]}]}
-    (found,) = read(thing("clusterqueues.kueue.x-k8s.io", "q", spec=spec)).unheld
+    (found,) = read(thing("clusterqueues.kueue.x-k8s.io", "q", spec=spec), flavor("f", "NVIDIA-A100")).unheld
     assert (found.what, found.detail) == ("quota", "not numbers of GPUs: cpu, nvidia.com/mig-1g.10gb")
 
 
