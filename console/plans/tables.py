@@ -13,6 +13,7 @@ from console.plans.models import KeptNode, Plan, Step
 from console.ui.figures import number, plural
 
 PAGE_SIZE = 50
+RESTART = "restart"  # said by the column beside it
 MOVE_ORDER = {
     "chain": ("chain", "index"),
     "wave": ("run_wave", "index"),
@@ -82,7 +83,7 @@ class MoveLine:
     @property
     def detail(self) -> str:
         """What the pill alone does not say."""
-        return "" if self.mark.state in ("succeeded", "locked") else self.mark.detail
+        return "" if self.mark.state == "succeeded" or self.mark.detail == RESTART else self.mark.detail
 
 
 def ordered(rows: QuerySet[Any], wanted: str, orders: dict[str, tuple[str, ...]]) -> QuerySet[Any]:
@@ -152,7 +153,7 @@ def _mark(plan: Plan, step: Step, changed: dict[int, dict[str, Any]]) -> Mark:
         return Mark("waiting", StepState.WAITING.label)
     if step.checkpoint is not None:
         return Mark("locked", "stops first", selectors.promised_words(step))
-    return Mark("locked", "stops first", "restart") if step.mode == "restart" else Mark("holds", "holds")
+    return Mark("locked", "stops first", RESTART) if step.mode == "restart" else Mark("holds", "holds")
 
 
 def _difference(change: dict[str, Any]) -> str:

@@ -37,7 +37,7 @@ def expected_words(step: Step) -> str:
     left = None if step.checkpoint_at is None else (step.checkpoint_at - timezone.now()).total_seconds()
     when = "" if left is None else f"expected in {duration(left)}" if left > 0 else "expected by now"
     end = "" if step.due_at is None else clock(step.due_at + timedelta(seconds=wait.get("limit_s", 0)))
-    return ", ".join(part for part in (when, f"at {end} {_otherwise(wait)}" if end else "") if part)
+    return "; ".join(part for part in (when, f"{_otherwise(wait)} if not there by {end}" if end else "") if part)
 
 
 def promised_words(step: Step) -> str:

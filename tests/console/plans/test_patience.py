@@ -54,6 +54,8 @@ def ran_with(plan: Plan, *then: Callable[[], object]) -> Plan:
 
 def test_it_waits_until_a_newer_checkpoint_is_read_and_holds_up_nobody() -> None:
     one, plan = proposed()
+    asked = squeezed(page_of(viewer(), plan))
+    assert "after its next checkpoint (then in 15 min): loses 15 s of work, not 15 min; after 30 min left out" in asked
 
     def look() -> None:
         step = Step.objects.get(plan=plan, pod="jobs/t")
