@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from console.campaigns import selectors, services
 from console.campaigns import serializers as shapes
+from console.rest.pagination import CursorPages
 from console.rest.permissions import NeedsPermission
 
 VIEW, REQUEST, RUN, APPROVE = "plans.view_plan", "plans.request_plan", "plans.run_plan", "plans.approve_plan"
@@ -57,12 +58,19 @@ class CampaignDetail(APIView):
         return _answer(request, campaign_id)
 
 
+class InOrder(CursorPages):
+    """As the groups are drained, and within them by name."""
+
+    ordering = "pk"
+
+
 class GroupList(generics.ListAPIView[Any]):
     """The groups of a campaign, in their order."""
 
     permission = VIEW
     permission_classes = (NeedsPermission,)
     serializer_class = shapes.CampaignGroupSerializer
+    pagination_class = InOrder
     filter_backends = ()
 
     def get_queryset(self) -> Any:
@@ -75,6 +83,7 @@ class MemberList(generics.ListAPIView[Any]):
     permission = VIEW
     permission_classes = (NeedsPermission,)
     serializer_class = shapes.MemberSerializer
+    pagination_class = InOrder
     filter_backends = ()
 
     def get_queryset(self) -> Any:

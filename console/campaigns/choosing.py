@@ -99,7 +99,8 @@ def grouped(
     for name, mine in sorted(places.items()):
         parts = _parts(mine, most)
         for number, part in enumerate(parts, 1):
-            found.append(_drafted(snapshot, _named(name, grouping, number, len(parts)), part, protect, pods))
+            named = _span(snapshot, part) if grouping == NO_GROUPING else _named(name, grouping, number, len(parts))
+            found.append(_drafted(snapshot, named, part, protect, pods))
     if order == Order.EMPTIEST:
         return sorted(found, key=lambda one: (one.used_gpu_milli, one.pods))
     return found
@@ -110,9 +111,12 @@ def _parts(rows: Rows, most: int | None) -> list[Rows]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
+def _span(snapshot: Snapshot, rows: Rows) -> str:
+    first, last = snapshot.node_name[rows[0]], snapshot.node_name[rows[-1]]
+    return first if first == last else f"{first} to {last}"
+
+
 def _named(place: str, grouping: str, number: int, parts: int) -> str:
-    if grouping == NO_GROUPING:
-        return f"Group {number}"
     name = place or f"no {'zone' if grouping == ZONE else grouping.upper() if grouping == 'asw' else grouping}"
     return name if parts == 1 else f"{name}, part {number} of {parts}"
 

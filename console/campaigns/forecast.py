@@ -20,6 +20,7 @@ class Forecast:
     high: float
     groups: int  # on which it rests
     mean: float  # seconds a group took
+    late: bool = False  # a group under way has taken longer than that already
 
 
 def forecast(took: Sequence[float], under_way: Sequence[float], waiting: int, at_once: int) -> Forecast | None:
@@ -38,7 +39,8 @@ def forecast(took: Sequence[float], under_way: Sequence[float], waiting: int, at
     k = rows + (1 if under_way else 0)
     spread = quantile(n - 1) * math.sqrt(variance * (k + k * k / n))
     seconds = begun + rows * mean
-    return Forecast(seconds, max(0.0, seconds - spread), seconds + spread, n, mean)
+    late = any(since > mean for since in under_way)
+    return Forecast(seconds, max(0.0, seconds - spread), seconds + spread, n, mean, late)
 
 
 def quantile(freedom: int) -> float:

@@ -155,10 +155,16 @@ def _over(moment: Moment) -> Become | None:
     if moment.state == C.ENDING:
         return None if under_way else Become(C.ENDED, "")
     if not under_way and not waiting and moment.state == C.ACTIVE:
-        return Become(C.DONE, "")
+        return Become(C.DONE, _summary(moment))
     if moment.state == C.ACTIVE and failed - moment.forgiven >= moment.limits.failed:
         return Become(C.HALTED, f"{_groups(failed - moment.forgiven)} failed: somebody must look before another begins")
     return None
+
+
+def _summary(moment: Moment) -> str:
+    """What did not go as asked."""
+    counts = [(sum(group.state == state for group in moment.groups), state) for state in (G.FAILED, G.SKIPPED)]
+    return ", ".join(f"{_groups(count)} {state.value}" for count, state in counts if count)
 
 
 def _groups(count: int) -> str:
@@ -286,9 +292,13 @@ def _ask_again(moment: Moment, group: Group, why: str) -> Go:
     if moment.state == C.ENDING:
         return _ended(group)
     if moment.acts and group.asks >= moment.limits.asks:
-        return _leave(group, G.FAILED, f"asked {group.asks} times; {why}")
+        return _leave(group, G.FAILED, f"asked {_times(group.asks)}; {why}")
     wait = AGAIN_AFTER if moment.acts else AGAIN_BY_HAND_AFTER
     return Go(group.pk, G.AGAIN, why, again_at=moment.now + wait)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _ended(group: Group) -> Go:

@@ -95,9 +95,9 @@ def tiles_of(page: Page, now: datetime) -> list[Tile]:
     return [
         Tile("Groups back", f"{number(page.back)} of {number(len(page.groups))}", "", ", ".join(told)),
         Tile("Nodes", page.nodes, "", plural(page.gpus, "GPU")),
-        Tile("Held now", len(page.held), "nodes", "cordoned by this campaign"),
+        Tile("Held now", len(page.held), "node" if len(page.held) == 1 else "nodes", "cordoned by this campaign"),
         Tile(
-            "Out of service", out, "nodes",
+            "Out of service", out, "node" if out == 1 else "nodes",
             "of its GPU models, for any reason" if out is None else f"at most {number(row.may_be_out)}, for any reason",
         ),
         Tile("Work takes", number(hours, 0 if hours >= 10 else 1), "GPU-h", each),
@@ -113,21 +113,13 @@ def _end_words(page: Page, now: datetime) -> tuple[object, str, str]:
     if page.end is None or page.end_at is None:
         if row.state == State.DRAFT:
             return None, "", "not begun"
-        return (
-            None,
-            "",
-            f"known when {plural(page.missing, 'more group')} is back"
-            if page.missing == 1
-            else (f"known when {page.missing} more groups are back" if page.missing else "nothing is ahead"),
-        )
+        return None, "", _missing_words(page.missing)
     at, early, late = page.end_at
     form = "%H:%M" if late.date() == now.date() else "%d %b %H:%M"
-    groups = plural(page.end.groups, "group")
-    return (
-        f"{at:{form}}",
-        "UTC",
-        f"80 %: {early:{form}}–{late:{form}}; {duration(page.end.mean)} a group, from {groups}",
-    )
+    rests = f"{duration(page.end.mean)} a group, from {plural(page.end.groups, 'group')}"
+    if page.end.late:
+        rests += "; the group under way takes longer"
+    return f"{at:{form}}", "UTC", f"80 %: {early:{form}}–{late:{form}}; {rests}"
 
 
 def _missing_words(missing: int) -> str:

@@ -125,6 +125,7 @@ class ForecastSerializer(serializers.Serializer[Any]):
     high = serializers.FloatField()
     groups = serializers.IntegerField(help_text="on which it rests")
     mean = serializers.FloatField(help_text="seconds that a group took")
+    late = serializers.BooleanField(help_text="a group under way has taken longer than that already")
 
 
 class CampaignPageSerializer(CampaignSerializer):

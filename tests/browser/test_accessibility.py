@@ -16,6 +16,8 @@ PAGES = (
     "/fleet/since/",
     "/plans/",
     "/consolidation/new/",
+    "/campaigns/",
+    "/campaigns/new/",
     "/freezes/",
     "/oncall/",
     "/sources/",

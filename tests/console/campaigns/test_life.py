@@ -3,19 +3,25 @@
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
+from rest_framework.test import APIClient
 
 from console.audit.models import Entry
-from console.campaigns import execution, services
+from console.campaigns import execution, pace, pages, selectors, services
 from console.campaigns import planning as previews
-from console.campaigns.models import Campaign, Group
+from console.campaigns.models import Campaign, Group, Member
 from console.connectors import simulated
 from console.connectors.models import SimulatedOperation
 from console.consolidation import planning
+from console.inventory.models import Source
 from console.plans import services as plans
 from console.plans.models import Plan
-from tests.builders.people import operator
+from console.rest.errors import Conflict
+from console.tenancy.services import Denied
+from tests.builders.people import approver, operator, viewer
 from tests.builders.worlds import World, world
-from tests.console.plans.scene import Scene, approved, node_set, observe, ran, scene
+from tests.console.plans.scene import Scene, approved, node_set, observe, pod_set, ran, scene
 
 pytestmark = pytest.mark.django_db
 DRIVER, OLD, NEW = "nvidia.com/cuda.driver-version.full", "550.54.15", "570.86.15"
@@ -108,3 +114,257 @@ def test_two_groups_go_from_preview_to_their_end() -> None:
     assert {"campaign.made", "campaign.begun", "campaign.work_done", "campaign.node_cordoned", "campaign.done"} <= set(
         said
     )
+
+
+def test_a_preview_says_what_keeps_a_group_until_when_and_what_would_help() -> None:
+    made_of = two_switches().pod("l1", "s1-a", 1, locked=True, locked_until_s=4600).pod("n1", "s2-b", 1, move="never")
+    one = scene(made_of)
+    row = made(one)
+    previews.preview(row.pk)
+    first, second = selectors.page_of(operator(), row.pk).groups
+    assert (first.can, second.can) == (False, False)
+    assert first.why[0].words.startswith("1 pod on 1 node: locked pod, the last until 20")
+    assert first.why[0].help == "ask their owners to release the locks"
+    assert second.why[0].help == "their owners have to end or move them"
+    one.happen(pod_set("l1", locked=False))
+    services.look_anew(operator(), row.pk)
+    previews.preview(row.pk)
+    assert selectors.page_of(operator(), row.pk).groups[0].can is True
+
+
+def test_nodes_that_left_or_have_the_new_driver_are_not_drained() -> None:
+    one = scene(two_switches())
+    row = made(one)
+    services.begin_campaign(operator(), row.pk)
+    one.happen(
+        node_set("s1-a", labels={DRIVER: NEW}), node_set("s2-a", labels={}), node_set("s2-b", labels={DRIVER: NEW})
+    )
+    assert looked(one, row) == [("s1", "planning"), ("s2", "waiting")]
+    assert plan_of(row, 0).params["goal"]["nodes"] == ["s1-b"]
+    drained(one, row, 0)
+    looked(one, row, 2)
+    services.mark_done(operator(), row.pk, 0)
+    assert looked(one, row, 5) == [("s1", "back"), ("s2", "skipped")]
+    said = dict(Member.objects.exclude(left_out="").values_list("name", "left_out"))
+    assert said["s1-a"] == "is as it is to be already" == said["s2-b"]
+    assert said["s2-a"] == "is no longer one of those that were chosen"
+
+
+def test_a_failure_halts_the_campaign_until_somebody_looks_and_a_no_skips_the_group() -> None:
+    one = scene(two_switches().pod("l", "s1-a", 1, locked=True))
+    row = made(one, most_asks=1, stop_after=1)
+    services.begin_campaign(operator(), row.pk)
+    looked(one, row)
+    planning.compute(plan_of(row, 0).pk)
+    assert looked(one, row, 3) == [("s1", "failed"), ("s2", "waiting")]
+    row.refresh_from_db()
+    assert (row.state, row.state_reason[:14]) == ("halted", "1 group failed")
+    assert Group.objects.get(campaign=row, position=0).reason.startswith("asked once; plan not possible")
+    services.resume_campaign(operator(), row.pk)
+    looked(one, row)
+    planning.compute(plan_of(row, 1).pk)
+    plans.reject_plan(approver(), plan_of(row, 1).pk, plan_of(row, 1).digest, "not today")
+    assert looked(one, row, 2)[1] == ("s2", "skipped")
+    services.try_again(operator(), row.pk, 1)
+    assert looked(one, row)[1] == ("s2", "planning")
+    services.skip_group(operator(), row.pk, 1, "another day")
+    looked(one, row, 3)
+    row.refresh_from_db()
+    assert (row.state, row.state_reason) == ("done", "1 group failed, 1 group skipped")
+    with pytest.raises(Conflict, match="no group begins"):
+        services.try_again(operator(), row.pk, 1)
+
+
+def test_what_is_empty_is_taken_out_by_somebody_other_than_the_owner() -> None:
+    one = scene(two_switches().without("jobs/p1", "jobs/p2"))
+    row = made(one, user=approver("both"))
+    services.begin_campaign(approver("both"), row.pk)
+    looked(one, row)
+    planning.compute(plan_of(row, 0).pk)
+    assert looked(one, row) == [("s1", "proposed"), ("s2", "waiting")]
+    with pytest.raises(Denied, match="somebody else"):
+        services.take_out(approver("both"), row.pk, 0, "mine")
+    with pytest.raises(Conflict):
+        services.mark_done(operator(), row.pk, 0)
+    assert not cordoned(one)
+    services.take_out(approver(), row.pk, 0, "nobody is there")
+    assert looked(one, row, 3)[0] == ("s1", "work")
+    assert cordoned(one) == {"s1-a", "s1-b"}
+
+
+def test_an_end_gives_back_what_is_held_but_not_where_work_goes_on() -> None:
+    one = scene(two_switches())
+    row = made(one, at_once=2, most_out=4)
+    services.begin_campaign(operator(), row.pk)
+    looked(one, row, 2)
+    drained(one, row, 0)
+    looked(one, row, 2)
+    planning.compute(plan_of(row, 1).pk)
+    assert looked(one, row) == [("s1", "work"), ("s2", "proposed")]
+    services.pause_campaign(operator(), row.pk, "lunch")
+    with pytest.raises(Denied):
+        services.end_campaign(operator("another"), row.pk, "r")
+    services.end_campaign(approver(), row.pk, "not needed")
+    assert plan_of(row, 1).state == "cancelled"
+    assert looked(one, row, 3) == [("s1", "work"), ("s2", "skipped")]
+    assert cordoned(one) == {"s1-a", "s1-b"}
+    services.mark_done(operator(), row.pk, 0)
+    assert looked(one, row, 4)[0] == ("s1", "back")
+    row.refresh_from_db()
+    assert (row.state, cordoned(one)) == ("ended", set())
+    with pytest.raises(Conflict, match="is ended"):
+        services.resume_campaign(operator(), row.pk)
+
+
+def test_nodes_that_others_had_cordoned_stay_so_and_two_workers_open_one_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_of = two_switches()
+    made_of.rows["nodes"][0]["cordoned"] = True
+    one = scene(made_of)
+    row = made(one)
+    services.begin_campaign(operator(), row.pk)
+    observe(one.source)
+    real = pace.decide
+
+    def decides_while_another_acts(moment: pace.Moment) -> Any:
+        monkeypatch.setattr(pace, "decide", real)
+        services.turn(row.pk)
+        return real(moment)
+
+    monkeypatch.setattr(pace, "decide", decides_while_another_acts)
+    assert services.turn(row.pk) == []
+    assert Plan.objects.filter(proposer=operator()).count() == 1
+    drained(one, row, 0)
+    looked(one, row, 2)
+    assert cordoned(one) == {"s1-a", "s1-b"}
+    services.mark_done(operator(), row.pk, 0)
+    assert looked(one, row, 3)[0] == ("s1", "back")
+    assert cordoned(one) == {"s1-a"}
+
+
+def test_a_source_that_is_only_observed_is_read_and_never_touched() -> None:
+    one = scene(two_switches())
+
+    def read(row: Campaign, times: int = 2) -> list[tuple[str, str]]:
+        for _ in range(times):
+            Source.objects.update(kind="simulated")
+            observe(one.source)
+            Source.objects.update(kind="kubernetes")
+            execution.look_at(row.pk)
+        return states(row)
+
+    row = made(one)
+    Source.objects.update(kind="kubernetes")
+    services.begin_campaign(operator(), row.pk)
+    read(row, 1)
+    planning.compute(plan_of(row, 0).pk)
+    assert read(row)[0] == ("s1", "proposed")
+    Source.objects.update(kind="simulated")
+    one.happen(pod_set("p1", node="t1"), pod_set("p2", node="t1"))
+    assert read(row)[0] == ("s1", "drained")
+    group = Group.objects.get(campaign=row, position=0)
+    assert pages.next_step(selectors.campaign_for(viewer(), row.pk), group).startswith("Not held: cordon its nodes")
+    for held, state in ((True, "work"), (False, "returning")):
+        Source.objects.update(kind="simulated")
+        one.happen(node_set("s1-a", cordoned=True), node_set("s1-b", cordoned=held or True))
+        if not held:
+            services.mark_done(operator(), row.pk, 0)
+        assert read(row)[0] == ("s1", state)
+    Source.objects.update(kind="simulated")
+    one.happen(node_set("s1-a", cordoned=False), node_set("s1-b", cordoned=False))
+    assert read(row)[0] == ("s1", "back")
+    assert not SimulatedOperation.objects.exists()
+
+
+# --- what is asked, and the doors ------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("said", "field"),
+    [
+        ({"cluster": "moon"}, "cluster"),
+        ({"wanted": {"label": DRIVER, "value": "1"}}, "value"),
+        ({"wanted": {"label": DRIVER, "value": NEW}}, "value"),
+        ({"selects": "nodes", "wanted": {"names": ["s1-a", "x"]}}, "names"),
+        ({"selects": "domains", "wanted": {"names": ["s9"]}}, "names"),
+        ({"selects": "model", "wanted": {}}, "model"),
+        ({"most_out": None}, "most_out"),
+        ({"most_out": 1}, "most_per_group"),
+        ({"grouping": "none"}, "most_per_group"),
+        ({"grouping": "rack"}, "grouping"),
+        ({"protect": "rack"}, "protect"),
+        ({"done_value": ""}, "done_value"),
+        ({"at_once": 0}, "at_once"),
+        ({"name": " "}, "name"),
+        ({"reason": ""}, "reason"),
+    ],
+)
+def test_what_cannot_be_asked_names_its_field(said: dict[str, Any], field: str) -> None:
+    with pytest.raises(services.CampaignError) as wrong:
+        made(scene(two_switches()), **said)
+    assert wrong.value.field == field and not Campaign.objects.exists()
+
+
+def test_groups_by_what_is_asked_in_the_order_that_is_proposed() -> None:
+    one = scene(two_switches().asw(None).node("u", labels={DRIVER: OLD}).pod("p9", "u", 1))
+    usual = {**ASKED, "source_id": one.source.pk, "order": "emptiest"}
+
+    def names(**said: Any) -> list[tuple[str, int]]:
+        return [(g.name, len(g.rows)) for g in services.draft(operator(), {**usual, **said}).groups]
+
+    assert names() == [("no ASW", 1), ("s2", 2), ("s1", 2)]
+    assert names(order="name", most_per_group=1)[1:3] == [("s1, part 1 of 2", 1), ("s1, part 2 of 2", 1)]
+    assert names(grouping="none", most_per_group=2, order="name")[0] == ("s1-a to s1-b", 2)
+    assert names(selects="domains", wanted={"names": ["s3"]}, done_label="", done_value="") == [("s3", 2)]
+    found = services.draft(operator(), {**usual, "most_out": None, "most_out_per_cent": 30, "protect": "asw"})
+    assert (found.limit, found.groups[0].domains) == (2, ("",))
+
+
+def test_by_page_and_api_from_the_draft_to_the_end() -> None:
+    one = scene(two_switches().node("<i>n</i>", labels={DRIVER: OLD}))
+    client, api = Client(), APIClient()
+    client.force_login(operator())
+    api.force_authenticate(operator())
+    assert "There is no campaign." in client.get(reverse("campaigns:list")).content.decode()
+    new = reverse("campaigns:new")
+    for kind in ("label", "model", "domains", "nodes", "unfit", "nonsense"):
+        assert client.get(f"{new}?selects={kind}").status_code == 200
+    said = {
+        "selects": "nodes", "scope": f"{one.source.pk}|default", "names": "s1-a, s1-b\ns2-a", "grouping": "asw",
+        "order": "name", "at_once": 1, "most_out": 3, "work_minutes": 30, "stop_after": 1, "most_asks": 2,
+        "when_refused": "skip",
+    }  # fmt: skip
+    counted = client.post(reverse("campaigns:count"), said).content.decode()
+    assert "<strong>3 nodes</strong> in <strong>2 groups</strong>" in counted
+    assert "No such node: x" in client.post(reverse("campaigns:count"), {**said, "names": "x"}).content.decode()
+    assert client.post(new, {**said, "name": "n", "reason": "r", "names": "x"}).status_code == 400
+    assert client.post(new, {**said, "name": "<b>n</b>", "reason": "r"}).status_code == 302
+    row = Campaign.objects.get()
+    page = reverse("campaigns:detail", args=[row.pk])
+    body = client.get(page).content.decode()
+    assert "&lt;b&gt;n" in body and "Begin with 2 groups" in body and "not computed yet" in body
+    client.post(f"{page}begin/")
+    looked(one, row)
+    body = client.get(page).content.decode()
+    assert "Time line" in body and "known when 2 more groups are back" in body and "Plan is computed" in body
+    at = f"/api/v1/campaigns/{row.pk}/"
+    assert api.post(f"{at}groups/1/skip/", {"reason": "later"}, format="json").json()["state"] == "returning"
+    assert api.post(f"{at}groups/9/skip/", {"reason": "later"}, format="json").status_code == 404
+    assert api.post(f"{at}groups/2/done/", {}, format="json").status_code == 409
+    looked(one, row, 2)
+    found = api.get(at).json()
+    assert (found["state"], found["groups"], found["forecast"], found["gpu_hours"]) == ("active", 2, None, 12.0)
+    assert [group["state"] for group in api.get(f"{at}groups/").json()["results"]] == ["skipped", "planning"]
+    assert [node["name"] for node in api.get(f"{at}nodes/").json()["results"]] == ["s1-a", "s1-b", "s2-a"]
+    client.post(f"{page}end/", {"reason": "enough"})
+    looked(one, row, 3)
+    assert api.get(at).json()["state"] == "ended"
+    assert "n</b>" not in client.get(reverse("campaigns:list")).content.decode()
+    asked = {
+        "source": one.source.pk,
+        "cluster": "default",
+        "selects": "label",
+        "wanted": ASKED["wanted"],
+        "most_per_group": 1,
+    }
+    draft = api.post("/api/v1/campaigns/draft/", asked, format="json").json()
+    assert (draft["nodes"], draft["gpus"], draft["limit"]) == (5, 40, 1)
+    wrong = api.post("/api/v1/campaigns/", {**asked, "grouping": "rack"}, format="json")
+    assert (wrong.status_code, wrong.json()["errors"][0]["attr"]) == (400, "grouping")
