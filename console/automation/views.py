@@ -21,7 +21,8 @@ LISTED = 20
 def card_list(request: HttpRequest) -> HttpResponse:
     """One line for each pool, and what was earned, lost and given back."""
     history = Paginator(selectors.turns(request.user), LISTED).get_page(request.GET.get("page"))
-    context = {"section": "policies", "cards": selectors.scorecards(request.user), "page": history}
+    cards = sorted(selectors.scorecards(request.user), key=lambda card: not card.allowed)  # what may be automatic first
+    context = {"section": "policies", "cards": cards, "page": history}
     return render(request, "automation/list.html", context)
 
 

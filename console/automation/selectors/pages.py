@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from console.automation.choices import Standing
+from console.automation.choices import Turn
 from console.automation.models import PoolRun, PoolTurn
 from console.automation.selectors.deciding import allowance_of
 from console.automation.selectors.pools import Pool, pool_for
@@ -46,7 +46,13 @@ def lost_pools(viewer: Any) -> list[Scorecard]:
     require(viewer, VIEW)
     if not decided().filter(name="autonomy", value=AUTOMATIC).exists():
         return []
-    return [card for card in scorecards(viewer) if card.allowed and card.standing == Standing.LOST]
+    newest: dict[tuple[int, str, str], str] = {}
+    rows = PoolTurn.objects.values_list("source_id", "cluster", "gpu_model", "turn")
+    for source_id, cluster, gpu_model, turn in rows:
+        newest.setdefault((source_id, cluster, gpu_model), turn)
+    names = dict(Source.objects.values_list("pk", "name"))
+    lost = [Pool(names[key[0]], *key[1:], key[0]) for key, turn in newest.items() if turn == Turn.LOST and key[2]]
+    return [card for card in cards_of(sorted(lost)) if card.allowed]
 
 
 def outlook(viewer: Any, source: Source, cluster: str, models: Iterable[str], owner: Any) -> list[tuple[Pool, str]]:

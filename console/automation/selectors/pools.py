@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from django.shortcuts import get_object_or_404
 
+from console.inventory import archive
 from console.inventory.models import Source
 from console.plans.models import Plan, PlanMap, Step
 
@@ -38,7 +39,24 @@ def pools_of(plan: Plan, models: Iterable[str]) -> list[Pool]:
 
 
 def node_models(plan: Plan) -> dict[str, str]:
-    """GPU model of each node in scope, as the plan found it; nodes that are not named there have none that we know."""
+    """GPU model of each node that the plan touches, as it found it; a node that is not named has none that we know."""
+    touched = touched_nodes(plan)
+    found = {node: model for node, model in _drawn(plan).items() if node in touched and model}
+    return found | _read(plan, touched - set(found))
+
+
+def touched_nodes(plan: Plan) -> set[str]:
+    pairs = Step.objects.filter(plan=plan).values_list("source_node", "target_node").distinct()
+    return {node for pair in pairs for node in pair}
+
+
+def touched_models(plan: Plan, models: dict[str, str]) -> set[str]:
+    """Of all nodes that a move leaves or reaches; "" where one of them has no model that we know."""
+    return {models.get(node, "") for node in touched_nodes(plan)}
+
+
+def _drawn(plan: Plan) -> dict[str, str]:
+    """The nodes in scope."""
     drawn = PlanMap.objects.filter(plan=plan).only("layout", "names").first()
     if drawn is None:
         return {}
@@ -46,7 +64,18 @@ def node_models(plan: Plan) -> dict[str, str]:
     return dict(zip(drawn.names.split("\n"), models, strict=True))
 
 
-def touched_models(plan: Plan, models: dict[str, str]) -> set[str]:
-    """Of all nodes that a move leaves or reaches; "" where one of them has no model that we know."""
-    pairs = Step.objects.filter(plan=plan).values_list("source_node", "target_node").distinct()
-    return {models.get(node, "") for pair in pairs for node in pair}
+def _read(plan: Plan, nodes: set[str]) -> dict[str, str]:
+    """Nodes outside the scope may receive; the reading under the plan names them, as long as it is kept."""
+    if not nodes:
+        return {}
+    try:
+        snapshot = archive.load(plan.base_digest)
+    except archive.GoneError:
+        return {}
+    return {
+        name: snapshot.models[snapshot.node_model[row]]
+        for row, name in enumerate(snapshot.node_name)
+        if name in nodes
+        and snapshot.clusters[snapshot.node_cluster[row]].name == plan.cluster
+        and snapshot.node_model[row] != archive.UNKNOWN
+    }

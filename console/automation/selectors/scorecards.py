@@ -58,6 +58,25 @@ class Figures:
         return self.as_predicted * MILLI // self.known if self.known else None
 
     @property
+    def took_each_s(self) -> float | None:
+        """Of moves of which both are known, on average."""
+        known = self.as_predicted + self.late
+        return self.took_s / known if known and self.took_s is not None else None
+
+    @property
+    def expected_each_s(self) -> float | None:
+        known = self.as_predicted + self.late
+        return self.expected_s / known if known and self.expected_s is not None else None
+
+    @property
+    def doubled_gpu_hours(self) -> float | None:
+        return None if self.doubled_gpu_s is None else self.doubled_gpu_s / 3600
+
+    @property
+    def expected_gpu_hours(self) -> float | None:
+        return None if self.expected_gpu_s is None else self.expected_gpu_s / 3600
+
+    @property
     def kept_per_cent(self) -> int | None:
         return self.kept * 100 // self.promised if self.promised else None
 
@@ -238,7 +257,7 @@ def _refused_before(pool: Pool, since: datetime) -> int:
 def sentence(card: Scorecard) -> str:
     """How the pool stands, in one sentence."""
     if not card.allowed:
-        return f"{card.level.words}, {card.level.origin}: automatic is not allowed here"
+        return "automatic is not allowed here"
     return allowed_sentence(card)
 
 

@@ -71,6 +71,8 @@ def test_scorecards_are_read_and_given_back(client: Any) -> None:
     plans.abort_plan(operator(), plan.pk, "a fan was loud")
     services.settle()
     where = {"source": one.source.pk, "cluster": CLUSTER, "gpu_model": MODEL}
+    client.force_login(viewer())
+    assert "a fan was loud" in read(client, "overview:fleet").split("Needs a decision")[1]
     query = f"?source={one.source.pk}&cluster={CLUSTER}&gpu_model={MODEL}"
     page = read(client, "automation:card", query)
     assert "a fan was loud" in page and "Give it back" not in page

@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 from console.audit.models import Entry
 from console.automation import selectors, services
 from console.automation.models import PoolRun, PoolTurn
-from console.inventory.models import Source
+from console.inventory import archive
+from console.inventory.models import Blob, Source
 from console.plans import services as plans
 from console.plans.models import EmptiedNode, Plan, PlanMap, Step, Stop
 from console.rest.errors import Conflict
 from console.routines import services as routines
 from console.tenancy.services import Denied
 from tests.builders.people import approver, operator, viewer
+from tests.builders.worlds import world
 from tests.console.automation.earning import MODEL, again, allow, earned, opened, past, pool_of, set_to
-from tests.console.plans.scene import CLUSTER, TWO, ends, ran, scene, started, three_nodes, two
+from tests.console.plans.scene import CLUSTER, TWO, ends, move, ran, scene, started, three_nodes, two
 
 pytestmark = pytest.mark.django_db
 
@@ -183,6 +185,50 @@ def test_a_record_that_falls_loses_what_was_earned() -> None:
     services.settle()
     assert turns() == ["earned", "lost"]
     assert "the record has fallen: 423 of 1,000 moves as predicted" in PoolTurn.objects.latest("pk").reason
+
+
+def test_what_was_earned_stays_when_runs_grow_old_and_ends_where_more_is_asked() -> None:
+    one = earned()[0]
+    assert routines.decide_open() == 1 and turns() == ["earned"]
+    PoolRun.objects.update(ended_at=timezone.now() - timedelta(days=40))
+    card = selectors.card_of(pool_of(one.source))
+    assert (card.standing, card.figures.whole) == ("earned", 0)
+    set_to("automatic_plans", 3)
+    assert standing(one.source) == "earning"
+    past(one.source, 3)
+    assert standing(one.source) == "earned"
+
+
+def test_while_a_run_cannot_be_read_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = earned()[1]
+
+    def fails(*_given: Any) -> None:
+        raise ValueError("a row that nobody understands")
+
+    other = scene(three_nodes(), "other").plan(*TWO)
+    _halts(started(other))
+    monkeypatch.setattr(selectors, "faults_of", fails)
+    assert routines.decide_open() == 0
+    assert again(plan).left_to_people == "waits: not all runs are written down yet"
+    monkeypatch.undo()
+    assert routines.decide_open() == 1
+
+
+def test_nodes_outside_the_scope_are_pools_too() -> None:
+    """What receives need not be of the models that were asked for: each pool that is touched has to have earned it."""
+    made = world().nodes("n1", "n2").pod("a", "n1", 2).node("n3", gpu_model="L4").pod("z", "n3", 2, locked=True)
+    one = scene(made)
+    plan = one.plan(move("a", "n1", "n3"), models=[MODEL])
+    models = selectors.node_models(plan)
+    assert models == {"n1": MODEL, "n3": "L4"}
+    PlanMap.objects.filter(plan=plan).update(layout=[{"model": MODEL, "asw": None, "count": 2}], names="n1\nn2")
+    assert selectors.node_models(plan) == models
+    ran(started(plan))
+    services.settle()
+    assert set(PoolRun.objects.values_list("gpu_model", "promised", "kept")) == {(MODEL, 1, 1), ("L4", 0, 0)}
+    Blob.objects.all().delete()
+    archive.forget()
+    assert selectors.touched_models(plan, selectors.node_models(plan)) == {MODEL, ""}
 
 
 def test_emptied_nodes_of_which_the_day_after_is_known() -> None:
