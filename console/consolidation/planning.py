@@ -2,16 +2,18 @@
 
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
 import structlog
 
 from console.plans import services as plans
 from console.plans.keeping import kept_alive
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan
-from console.plans.selectors import resting
+from console.plans.selectors import held_for_others, resting
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.consolidation.planner import ParamError, Params, Progress, consolidate
@@ -19,9 +21,10 @@ from scheduler.consolidation.worth import worthwhile
 from scheduler.fragmentation.capacity import capacity_of
 from scheduler.fragmentation.shapes import fits, places
 from scheduler.plan.ask import ask_of
-from scheduler.plan.outcome import moved
+from scheduler.plan.outcome import closed, moved
 from scheduler.plan.plan import Plan as Answer
 from scheduler.plan.resolve import resolve
+from scheduler.plan.statement import settled
 
 log = structlog.get_logger(__name__)
 REPORT_EVERY_S = 0.5
@@ -52,7 +55,9 @@ def _compute(plan: Plan, worker: str) -> None:
     reach(Milestone.SNAPSHOT_LOADED)
     reporter = _Reporter(plan.pk, worker)
     params = params_of(plan)
-    answer = consolidate(now.snapshot, params, seed=plan.seed, progress=reporter)
+    answer = beside_held(
+        plan, now.snapshot, lambda open_to_it: consolidate(open_to_it, params, seed=plan.seed, progress=reporter)
+    )
     answer = worth_its_cost(now.snapshot, plans.with_waits(answer, now.snapshot))
     answer = plans.with_releases(plan, answer, now)
     reach(Milestone.PLAN_COMPUTED)
@@ -64,6 +69,16 @@ def params_of(plan: Plan) -> Params:
     given = dict(plan.params)
     goal = ask_of(given.pop("goal", None))
     return Params(models=tuple(plan.models_in_scope), goal=goal, resting=tuple(sorted(resting(plan))), **given)
+
+
+def beside_held(plan: Plan, snapshot: Snapshot, ask: Callable[[Snapshot], Answer]) -> Answer:
+    """The planner's answer that neither fills nor empties nodes that are kept for others."""
+    names = held_for_others(plan)
+    if not names:
+        return ask(snapshot)
+    answer = ask(closed(snapshot, names))
+    told = f"held: {len(names)} nodes are kept for others; they stay as they are, and the bound is without them"
+    return settled(msgspec.structs.replace(answer, notes=(*answer.notes, told)), snapshot)
 
 
 def worth_its_cost(snapshot: Snapshot, answer: Answer) -> Answer:

@@ -1,6 +1,6 @@
 """What a plan leads to: the snapshot after it, nodes by state, and the nodes it empties."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +20,12 @@ def counts(occupancy: Occupancy) -> Counts:
 def emptied(before: Occupancy, after: Occupancy) -> Bools:
     """[n] Counted nodes that had live pods other than agents before, and have none after."""
     return np.asarray((before.state != NONE) & (before.workload_pods > 0) & (after.workload_pods == 0))
+
+
+def closed(snapshot: Snapshot, names: Collection[str]) -> Snapshot:
+    """The snapshot with these nodes cordoned; its digest and warnings are still the old ones."""
+    shut = np.array([name in names for name in snapshot.node_name], np.bool_)
+    return replace(snapshot, node_cordoned=frozen(snapshot.node_cordoned | shut))
 
 
 def moved(snapshot: Snapshot, targets: Mapping[int, int]) -> Snapshot:

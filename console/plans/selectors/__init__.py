@@ -13,7 +13,15 @@ from console.plans.selectors.checks import (
 )
 from console.plans.selectors.comparing import comparable, comparison
 from console.plans.selectors.freezing import active_freezes, covers, freeze_over, freezes, frozen_words
-from console.plans.selectors.holding import WHOLE, held, held_targets, held_words, is_held, purpose_words
+from console.plans.selectors.holding import (
+    WHOLE,
+    held,
+    held_for_others,
+    held_targets,
+    held_words,
+    is_held,
+    purpose_words,
+)
 from console.plans.selectors.lists import (
     chain_choices,
     chains,
@@ -89,6 +97,7 @@ __all__ = [
     "gate_of",
     "glass_of",
     "held",
+    "held_for_others",
     "held_targets",
     "held_words",
     "is_held",

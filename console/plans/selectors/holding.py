@@ -72,6 +72,16 @@ def held_targets(plan: Plan) -> dict[str, Plan]:
     return {row.node: row.plan for row in rows.select_related("plan").order_by("plan_id")}
 
 
+def held_for_others(plan: Plan) -> tuple[str, ...]:
+    """Nodes that a plan leaves as they are, since they are kept for somebody else than it is asked for."""
+    rows = RoomNode.objects.filter(
+        plan__source=plan.source_id, plan__cluster=plan.cluster, plan__held_until__gt=timezone.now()
+    )
+    goal = plan.params.get("goal") or {}
+    mine = {name for name in (goal.get("name"),) if name}
+    return tuple(sorted({row.node for row in rows.select_related("plan") if row.plan.held_for.get("name") not in mine}))
+
+
 def held_words(found: dict[str, Plan]) -> str:
     """The first of them, and how many there are."""
     node, plan = next(iter(found.items()))

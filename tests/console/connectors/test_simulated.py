@@ -166,6 +166,32 @@ def test_what_is_held_takes_whole_nodes_only_until_a_time() -> None:
     assert "n1" in places(cluster).values()
 
 
+def test_a_gang_starts_on_what_is_held_for_it_all_at_once() -> None:
+    """Two members of eight GPUs; room for both only when both nodes are held for them, and a stranger waits on."""
+    clock = HandClock()
+    built = world().nodes("n1", "n2").gang("g", 2).pod("stranger", None, 1)
+    for member in ("g-0", "g-1"):
+        built.pod(member, None, 8, gang="g")
+    cluster = live_cluster(built, clock)
+    calm = Tide(nodes_per_minute=1e-9, least_per_minute=1e-9)
+    SimulatedCluster.objects.update(tide={**to_builtins(calm)})
+    for node in ("n1", "n2"):
+        cluster.execute(Hold(cluster="default", node=node, least_gpus=0, seconds=60, gang="jobs/g"), node)
+        clock.forward(5)
+        seated = {name: place for name, place in places(cluster).items() if place}
+        assert seated == ({} if node == "n1" else {"g-0": "n1", "g-1": "n2"})
+
+
+def test_jobs_that_are_stopped_to_move_write_their_checkpoints() -> None:
+    clock = HandClock()
+    built = world().nodes("n1").pod("t", "n1", 1, move="restart", checkpoint_s=990, checkpoint_interval_s=20)
+    cluster = live_cluster(built.pod("c", "n1", 1, checkpoint_s=990, checkpoint_interval_s=20), clock)
+    clock.forward(25)
+    assert {pod.name: pod.checkpoint_s for pod in cluster.observe().pods} == {"t": 1010, "c": 990}
+    clock.forward(30)
+    assert {pod.name: pod.checkpoint_s for pod in cluster.observe().pods} == {"t": 1050, "c": 990}
+
+
 def test_the_last_word_on_a_node_counts() -> None:
     cluster = live_cluster(world().nodes("n1"), HandClock())
     for key, seconds in (("a", 60), ("b", 0)):
