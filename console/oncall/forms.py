@@ -19,8 +19,9 @@ LABELS = {
 
 
 class RotaForm(forms.Form):
-    """``known``: names of those who may be on call; ``placed``: the place is fixed already."""
+    """``placed``: the place is fixed already."""
 
+    field_order = ("scope", "cluster", "people", "handover", "weekday", "at", "zone", *RANGES)
     scope = forms.ChoiceField(choices=Scope.choices, initial=Scope.FLEET, label="Place")
     cluster = forms.CharField(required=False, max_length=253)
     people = forms.CharField(max_length=2000, label="People, in their order")
@@ -29,7 +30,7 @@ class RotaForm(forms.Form):
     at = forms.TimeField(initial="09:00", label="At")
     zone = forms.CharField(max_length=64, initial="UTC", label="Time zone (IANA)")
     quiet_from = forms.TimeField(required=False, label="Quiet hours from")
-    quiet_until = forms.TimeField(required=False, label="until")
+    quiet_until = forms.TimeField(required=False, label="Quiet hours until")
     urgent = forms.MultipleChoiceField(
         required=False, choices=Kind.choices, initial=list(URGENT), label="Wakes somebody all the same"
     )
@@ -40,6 +41,7 @@ class RotaForm(forms.Form):
         super().__init__(*args, **kwargs)
         for name, (low, high, usual, _unit) in RANGES.items():
             self.fields[name] = forms.IntegerField(label=LABELS[name], min_value=low, max_value=high, initial=usual)
+        self.order_fields(self.field_order)
         if placed:
             del self.fields["scope"], self.fields["cluster"]
 
@@ -78,11 +80,14 @@ class DecisionForm(forms.Form):
     """A decision by phone: one of the prepared reasons, or one's own words, which count where there are any."""
 
     digest = forms.CharField(required=False, max_length=64)
-    prepared = forms.ChoiceField(required=False, choices=[(one, one) for one in REASONS])
+    prepared = forms.ChoiceField(required=False, choices=[(one, one) for some in REASONS.values() for one in some])
     reason = forms.CharField(required=False, max_length=2000, strip=True)
 
-    def said(self) -> str:
-        return str(self.cleaned_data["reason"] or self.cleaned_data["prepared"])
+    def said(self, action: str) -> str:
+        """The reason of an action; "" where the prepared one is meant for another and there are no own words."""
+        own, prepared = str(self.cleaned_data["reason"]), str(self.cleaned_data["prepared"])
+        meant_for = next((act for act, words in REASONS.items() if prepared in words), "")
+        return own or (prepared if action.startswith(meant_for) else "")
 
 
 def first_error(form: forms.Form) -> str:

@@ -100,7 +100,7 @@ def decide_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "may_start": "approve" in actions and level.words == "approve" and gate.open,
         "changes": plan.changes[:6],
         "hidden_changes": max(0, len(plan.changes) - 6),
-        "reasons": REASONS,
+        "reasons": [(act, words) for act, words in REASONS.items() if act in actions],
         "seconds_left": _left(plan),
         "asks_reason": bool({"approve", "reject", "abort"} & set(actions)),
         **on,

@@ -178,7 +178,7 @@ def _again(request: HttpRequest, plan_id: int, reason: str, status: int) -> Http
 
 
 def _decide(user: Any, plan_id: int, action: str, form: DecisionForm) -> None:
-    digest, reason = form.cleaned_data["digest"], form.said()
+    digest, reason = form.cleaned_data["digest"], form.said(action)
     match action:
         case "approve":
             plans.approve_plan(user, plan_id, digest, reason)

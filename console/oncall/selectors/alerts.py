@@ -104,7 +104,7 @@ def _words(row: Event) -> str:
     one = row.message
     if row.kind != EventKind.CALLED or one is None:
         return row.words
-    way = f" by {one.get_how_display()} to {one.address}" if one.how else ""
+    way = f": {one.get_how_display()} to {one.address}" if one.how else ""
     if one.state == MessageState.SENT and one.ended_at is not None:
         return f"{row.words}{way}, delivered {one.ended_at:%T}"
     if one.state == MessageState.WAITING:

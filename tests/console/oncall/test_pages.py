@@ -55,7 +55,8 @@ def test_approve_and_start_by_phone_with_a_prepared_reason() -> None:
     plan = waiting()
     swept()
     client = signed_in(approver("ada"))
-    assert answered(client, plan, "approve").status_code == 409  # no reason
+    for none in ({}, {"prepared": "Not now: it can wait for working hours."}):  # the second is one for rejecting
+        assert "needs a reason" in answered(client, plan, "approve", **none).content.decode()
     done = answered(client, plan, "approve-and-start", prepared=PREPARED)
     assert done.status_code == 302 and done.headers["Location"] == reverse("oncall:decide", args=[plan.pk])
     plan.refresh_from_db()
@@ -127,7 +128,11 @@ def test_a_plan_and_the_fleet_say_who_is_on_call() -> None:
     plan = waiting()
     swept()
     page = squeezed(signed_in(viewer()).get(reverse("plans:detail", args=[plan.pk])).content.decode())
-    assert "ada until" in page and "then<bdi>ben at" in page and "Call 1: ada, who is on call by mail" in page
+    assert (
+        "ada until" in page
+        and "then<bdi>ben at" in page
+        and "Call 1: ada, who is on call: mail to ada@example.org, delivered" in page
+    )
     part = signed_in(approver("ada")).get(reverse("plans:detail", args=[plan.pk]) + "?part=oncall").content.decode()
     assert part.lstrip().startswith("<section") and "I am looking" in part
     back = answered(signed_in(approver("ada")), plan, "acknowledge", back="plan")
