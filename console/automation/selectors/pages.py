@@ -72,8 +72,8 @@ def _ahead(card: Scorecard, owner: Any) -> str:
     if allowed.without.value != AUTOMATIC or allowed.by is None:
         return "left to people: automatic has to be allowed here by somebody else than the owner"
     return (
-        f"started by the policy, allowed by {allowed.by.get_username()}, up to {card.most_moves.words} and where all "
-        "checks hold"
+        f"started by the policy, allowed by {allowed.by.get_username()}: up to {card.most_moves.words}, where all "
+        "checks hold and every other pool that a plan touches has earned it, too"
     )
 
 

@@ -189,7 +189,8 @@ def _criteria(policy: Policy, figures: Figures, lost_at: datetime | None, now: d
     per_mille, per_cent = figures.per_mille, figures.kept_per_cent
     return (
         Criterion("automatic_plans", "Plans run whole", figures.whole, plans,
-                  f"{figures.whole:,} of {plural(plans, 'plan')}"),
+                  f"{figures.whole:,} of {plural(plans, 'plan')}" if figures.whole < plans
+                  else f"{plural(figures.whole, 'plan')}, {plans:,} needed"),
         Criterion("automatic_as_predicted", "Moves as predicted", per_mille, predicted,
                   "no move with an expectation yet" if per_mille is None
                   else f"{per_mille:,} of 1,000 moves as predicted, {predicted:,} needed"),

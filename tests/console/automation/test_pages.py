@@ -52,7 +52,7 @@ def test_who_decided_and_why_not(client: Any) -> None:
     told = api().get(reverse("api:plan", args=[plan.pk])).json()
     assert told["decisions"][0]["policy"] == "automatic, version 1 of the whole fleet" and told["left_to_people"] == ""
     routine = read(client, "routines:detail", args=(Routine.objects.earliest("pk").pk,))
-    assert f"{MODEL}</bdi></a>" in routine and "started by the policy, allowed by owner, up to 9 moves" in routine
+    assert f"{MODEL}</bdi></a>" in routine and "started by the policy, allowed by owner: up to 9 moves" in routine
 
 
 def test_scorecards_are_read_and_given_back(client: Any) -> None:
