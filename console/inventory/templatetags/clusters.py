@@ -5,6 +5,8 @@ from typing import Any
 
 from django import template
 
+from console.ui.figures import duration
+
 register = template.Library()
 
 # phase of a feed -> label, tone of its pill, icon
@@ -23,6 +25,16 @@ def phase(row: Any) -> dict[str, str]:
     """What a kind's feed is doing; a right that is missing for a kind that can be done without is no alarm."""
     label, tone, icon = PHASES.get(row.phase, (row.phase, "", "point"))
     return {"label": label, "tone": "warn" if tone == "bad" and not row.needed else tone, "icon": icon}
+
+
+@register.filter
+def clock_words(skew_s: float | None) -> str:
+    """How far a server's clock is from ours: 2 min behind."""
+    if skew_s is None:
+        return "not told"
+    if not skew_s:
+        return "agrees with ours"
+    return f"{duration(abs(skew_s))} {'ahead' if skew_s > 0 else 'behind'}"
 
 
 @register.filter

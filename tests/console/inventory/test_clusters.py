@@ -1,6 +1,7 @@
 """Adding and changing clusters: what is refused and why, and that no secret ever comes out again."""
 
 import json
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -12,17 +13,24 @@ from rest_framework.test import APIClient
 
 from console.audit.models import Entry
 from console.connectors.kubernetes import credentials
+from console.connectors.kubernetes.access import Login, log_in
+from console.connectors.kubernetes.feed import ClusterFeed
 from console.connectors.kubernetes.logins import way_in
+from console.connectors.kubernetes.steps import Refused
+from console.connectors.kubernetes.wire import Api
 from console.connectors.models import Credential
 from console.connectors.protocol import ConnectorError
 from console.inventory import selectors, services
 from console.inventory.choices import DONE, UNHELD, Levels
 from console.inventory.models import Source, Watch
 from console.inventory.services import leases
+from console.inventory.templatetags.clusters import clock_words
 from console.tenancy.services import Denied
+from scheduler.kubernetes.objects import KINDS
 from scheduler.kubernetes.options import AUTO, PRESETS
 from scheduler.kubernetes.unheld import Done, What
 from tests.builders.fleets import kubernetes_source
+from tests.builders.pages import squeezed
 from tests.builders.people import operator, viewer
 from tests.kubernetes import worlds
 from tests.kubernetes.player.on_port import kubeconfig
@@ -198,6 +206,26 @@ def test_nobody_follows_it_so_how_it_stands_is_unknown() -> None:
     page = _client(viewer()).get(f"/sources/{source.pk}/").content.decode()
     assert "Nobody follows this cluster" in page and "No watch process lives" in page
     assert "Nobody follows it" in _client(viewer()).get("/sources/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("skew_s", "words"),
+    [(None, "not told"), (0.0, "agrees with ours"), (-7200.0, "2 h behind"), (90.0, "1 min ahead")],
+)
+def test_how_far_a_clock_is_off(skew_s: float | None, words: str) -> None:
+    assert clock_words(skew_s) == words
+
+
+def test_the_page_says_which_kinds_are_unknown_and_why() -> None:
+    source = kubernetes_source()
+    budgets = "poddisruptionbudgets.policy"
+    feed = ClusterFeed("k8s", Api(log_in(Login("test", HTTPS))), kinds=[KINDS["nodes"], KINDS["pods"], KINDS[budgets]])
+    for follower in feed._followers:
+        follower.reflector.step(Refused(403, "you may not <list> them"), 0.0)
+    Watch.objects.create(source=source, health=asdict(feed.health()), health_at=timezone.now())
+    page = squeezed(_client(viewer()).get(f"/sources/{source.pk}/").content.decode())
+    assert page.count("you may not &lt;list&gt; them") == 3
+    assert "Unknown, since nobody may read them" in page and "While budgets are unknown no pod moves" in page
 
 
 def test_a_lease_that_ran_out_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
