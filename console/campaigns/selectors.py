@@ -263,7 +263,8 @@ def _group_row(row: Campaign, group: Group, members: list[Member], now: datetime
 
 def _small(label: str) -> str:
     """Within a sentence; an abbreviation keeps its capitals."""
-    return label if label[1:2].isupper() else f"{label[:1].lower()}{label[1:]}"
+    words = label.removesuffix(" pod")  # of how many pods was said just before
+    return words if words[1:2].isupper() else f"{words[:1].lower()}{words[1:]}"
 
 
 def _why(said: dict[str, Any]) -> Why:

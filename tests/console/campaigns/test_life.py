@@ -123,7 +123,7 @@ def test_a_preview_says_what_keeps_a_group_until_when_and_what_would_help() -> N
     previews.preview(row.pk)
     first, second = selectors.page_of(operator(), row.pk).groups
     assert (first.can, second.can) == (False, False)
-    assert first.why[0].words.startswith("1 pod on 1 node: locked pod, the last until 20")
+    assert first.why[0].words.startswith("1 pod on 1 node: locked, the last until 20")
     assert first.why[0].help == "ask their owners to release the locks"
     assert second.why[0].help == "their owners have to end or move them"
     one.happen(pod_set("l1", locked=False))
@@ -357,6 +357,12 @@ def test_by_page_and_api_from_the_draft_to_the_end() -> None:
     looked(one, row, 3)
     assert api.get(at).json()["state"] == "ended"
     assert "n</b>" not in client.get(reverse("campaigns:list")).content.decode()
+
+
+def test_a_draft_by_api_stores_nothing_and_names_the_wrong_field() -> None:
+    one = scene(two_switches().node("u", labels={DRIVER: OLD}))
+    api = APIClient()
+    api.force_authenticate(operator())
     asked = {
         "source": one.source.pk,
         "cluster": "default",
@@ -366,5 +372,6 @@ def test_by_page_and_api_from_the_draft_to_the_end() -> None:
     }
     draft = api.post("/api/v1/campaigns/draft/", asked, format="json").json()
     assert (draft["nodes"], draft["gpus"], draft["limit"]) == (5, 40, 1)
+    assert not Campaign.objects.exists()
     wrong = api.post("/api/v1/campaigns/", {**asked, "grouping": "rack"}, format="json")
     assert (wrong.status_code, wrong.json()["errors"][0]["attr"]) == (400, "grouping")
