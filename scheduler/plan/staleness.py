@@ -262,5 +262,5 @@ NODE_FIELDS: dict[str, Read] = {
     "resources": _spec("resources", "node"),
     "devices": _devices,
 }
-# A node that is to be cleared may be cordoned meanwhile, as whoever drains a node does: nothing is to come there anyway.
+# A node that is to be cleared may be cordoned meanwhile, as whoever drains it does: nothing is to come there anyway.
 UNASKED = {name: read for name, read in NODE_FIELDS.items() if name != "cordoned"}
