@@ -55,7 +55,15 @@ def alerts_of(viewer: Any, plan_id: int) -> list[Alert]:
 
 
 def open_alert_of(viewer: Any, plan_id: int) -> Alert | None:
-    return alerts(viewer).filter(plan_id=plan_id, resolved_at__isnull=True).first()
+    """Of several that are open: first one that nobody has taken and this person may, then one that is theirs."""
+    rows = list(alerts(viewer).filter(plan_id=plan_id, resolved_at__isnull=True))
+    return min(rows, key=lambda one: _distance(viewer, one), default=None)
+
+
+def _distance(viewer: Any, alert: Alert) -> int:
+    if viewer.pk in never_of(alert):
+        return 3
+    return {None: 0, viewer.pk: 1}.get(alert.acknowledged_by_id, 2)
 
 
 def next_call(alert: Alert, at: datetime) -> tuple[Call | None, tuple[tuple[Any, str], ...]]:

@@ -13,7 +13,7 @@ from console.connectors.models import Credential
 from console.oncall import services
 from console.oncall.models import Alert, Contact, Rota
 from console.plans import services as plans
-from console.plans.models import Plan
+from console.plans.models import Override, Plan
 from tests.builders.pages import squeezed
 from tests.builders.people import approver, operator, viewer
 from tests.console.oncall.scene import alert, calls, people, rota, swept, waiting
@@ -109,6 +109,21 @@ def test_looking_and_handing_on_by_phone() -> None:
     swept(1)
     late = answered(client, plan, "acknowledge")
     assert late.status_code == 409 and "calls nobody any more" in late.content.decode()
+
+
+def test_of_two_alerts_the_one_that_nobody_has_taken_is_answered() -> None:
+    rota("ada", "ben", review_hours=1)
+    plan = waiting()
+    begun = swept()
+    services.acknowledge(approver("ada"), alert(plan).pk)
+    plans.break_glass(approver("ben"), plan.pk, "it burns")
+    Override.objects.update(since=begun - timedelta(hours=2))
+    swept(0.1, begun)
+    assert {one.kind: one.acknowledged_by_id for one in Alert.objects.all()}["review"] is None
+    assert answered(signed_in(approver("ada")), plan, "acknowledge").status_code == 302
+    assert all(one.state == "acknowledged" for one in Alert.objects.all())
+    late = answered(signed_in(approver("ben")), plan, "acknowledge")  # one is ada's, of the other he is the cause
+    assert late.status_code == 409 and "ada is looking" in late.content.decode()
 
 
 def test_two_approvers_by_phone() -> None:
