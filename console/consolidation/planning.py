@@ -14,6 +14,7 @@ from console.plans.keeping import kept_alive
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan
 from console.plans.selectors import held_for_others, resting
+from console.ui.figures import plural
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.consolidation.planner import ParamError, Params, Progress, consolidate
@@ -77,7 +78,7 @@ def beside_held(plan: Plan, snapshot: Snapshot, ask: Callable[[Snapshot], Answer
     if not names:
         return ask(snapshot)
     answer = ask(closed(snapshot, names))
-    told = f"held: {len(names)} nodes are kept for others; they stay as they are, and the bound is without them"
+    told = f"held: {plural(len(names), 'node')} kept for others; they take nobody, and the bound is without them"
     return settled(msgspec.structs.replace(answer, notes=(*answer.notes, told)), snapshot)
 
 

@@ -137,7 +137,8 @@ def _started_at(one: _Look, pods: list[int]) -> datetime:
     if ABSENT in seconds:
         return one.seen_at
     age = timedelta(seconds=max(0, one.snapshot.now_s - max(seconds)))
-    return max(one.seen_at - age, min(ended, one.seen_at))
+    told = datetime.fromisoformat(one.snapshot.taken_at) - age
+    return min(max(told, ended), one.seen_at)
 
 
 def _waited(one: _Look, pods: list[str]) -> bool | None:

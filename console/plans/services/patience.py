@@ -1,6 +1,6 @@
 """Moves that go right after a checkpoint: which may go now, which wait on, and which have waited long enough."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -40,7 +40,7 @@ def _goes(plan: Plan, step: Step, snapshot: Snapshot, pod: int | None) -> bool:
     last = int(snapshot.pod_checkpoint_s[pod])
     if step.due_at is None:
         _note_due(plan, step, snapshot, pod)
-        return snapshot.now_s - last <= wait["lost_after_s"] if last != ABSENT else False
+        return last != ABSENT and snapshot.now_s - last + _behind_s(snapshot) <= wait["lost_after_s"]
     if last != ABSENT and (step.due_checkpoint_s is None or last > step.due_checkpoint_s):
         return True
     limit = timedelta(seconds=wait["limit_s"])
@@ -56,9 +56,15 @@ def _goes(plan: Plan, step: Step, snapshot: Snapshot, pod: int | None) -> bool:
 def _note_due(plan: Plan, step: Step, snapshot: Snapshot, pod: int) -> None:
     now, found, last = timezone.now(), told(snapshot, pod), int(snapshot.pod_checkpoint_s[pod])
     step.due_at, step.due_checkpoint_s = now, None if last == ABSENT else last
-    step.checkpoint_at = None if found is None else now + timedelta(seconds=found[1])
+    step.checkpoint_at = None if found is None else now + timedelta(seconds=found[1] - _behind_s(snapshot))
     step.save(update_fields=["due_at", "due_checkpoint_s", "checkpoint_at"])
     announce(plan, "step.due", step=step.index)
+
+
+def _behind_s(snapshot: Snapshot) -> float:
+    """Seconds since the reading: while nothing changes, a quiet cluster's reading keeps its instant."""
+    taken_at = datetime.fromisoformat(snapshot.taken_at)
+    return max(0.0, (timezone.now() - taken_at).total_seconds())
 
 
 def _note_missed(plan: Plan, step: Step, what: str) -> str:

@@ -44,7 +44,7 @@ def test_a_plan_for_whole_nodes_leaves_them_alone_and_says_so() -> None:
     plan = computed(one)
     assert plan.state == "proposed", plan.reason
     assert [(step.pod, step.target_node) for step in plan.steps.all()] == [("jobs/a", "n2")]
-    assert any(note.startswith("held: 1 nodes are kept for others") for note in plan.notes)
+    assert any(note.startswith("held: 1 node kept for others") for note in plan.notes)
 
 
 def test_who_they_are_kept_for_may_use_them_and_a_drain_finds_others() -> None:

@@ -1,6 +1,7 @@
 """A move that waits for a checkpoint: the executor waits until one is read, or until the time is over."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import msgspec
@@ -11,7 +12,7 @@ from console.audit.models import Entry
 from console.connectors.models import SimulatedCluster
 from console.plans import execution, services
 from console.plans.models import Plan, Step
-from console.plans.services import checking, pricing
+from console.plans.services import checking, patience, pricing
 from console.policies.choices import Place, Scope
 from scheduler.plan.operations import AfterCheckpoint
 from tests.builders.pages import squeezed
@@ -90,6 +91,20 @@ def test_one_that_has_just_been_written_is_as_good_as_the_next() -> None:
     now = checking.newest_of(plan).snapshot.now_s
     one.happen(pod_set("t", checkpoint_s=now - 5))
     assert ran_with(plan).state == "succeeded"
+
+
+def test_a_reading_that_kept_its_instant_makes_no_checkpoint_newer() -> None:
+    one, plan = proposed()
+    started(plan)
+    now = checking.newest_of(plan).snapshot
+    one.happen(pod_set("t", checkpoint_s=now.now_s - 5))
+    snapshot = checking.newest_of(plan).snapshot
+    (step,) = Step.objects.filter(pod="jobs/t")
+    long_ago = (timezone.now() - timedelta(hours=1)).isoformat()
+    assert patience.ready(plan, [step], replace(snapshot, taken_at=long_ago)) == []
+    Step.objects.filter(pk=step.pk).update(due_at=None)
+    (step,) = Step.objects.filter(pod="jobs/t")
+    assert patience.ready(plan, [step], snapshot) == [step]
 
 
 def test_a_pause_begins_the_wait_anew_and_an_abort_ends_it() -> None:
