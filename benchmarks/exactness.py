@@ -85,7 +85,7 @@ def main() -> None:
             for cells in _targets.lines(world, nodes, rows):
                 targets.add_row(*cells)
     for every in (12, 1) if options.openb else ():
-        snapshots = [_trace(*options.openb, every, seed) for seed in range(options.large_worlds)]
+        snapshots = [_trace(options.openb, every, seed) for seed in range(options.large_worlds)]
         rows = [_row(snapshot, None) for snapshot in snapshots]
         for cells in _cells(rows, asked=False):
             table.add_row("OpenB itself", str(len(snapshots[0].node_name)), *cells)
@@ -114,8 +114,9 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _trace(nodes: Path, pods: Path, every: int, seed: int) -> Snapshot:
+def _trace(lists: Sequence[Path], every: int, seed: int) -> Snapshot:
     """Every so many nodes of the trace's list, loaded with the first of its pods; the seed draws the locks."""
+    nodes, pods = lists
     heading, *lines = nodes.read_bytes().splitlines(keepends=True)
     chosen = b"".join([heading, *lines[::every]])
     return build(read_openb(chosen, pods.read_bytes(), load=0.7, seed=seed, lock=0.4))

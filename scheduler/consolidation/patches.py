@@ -20,7 +20,7 @@ from scheduler.consolidation.solver import NO_BOUND, TINY, Answer, GoOn, Questio
 WHOLE = 100  # nodes of the largest part that is asked about as one
 PATCH = 60  # nodes of a patch, unless one chain needs more
 TURNS = 4
-EFFORT = 0.03  # of the solver for each node
+EFFORT = 0.012  # of the solver for each node
 LEAST_EFFORT = 1.0
 RELAXED = 20.0  # effort for the relaxation of a part
 

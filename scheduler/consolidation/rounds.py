@@ -19,6 +19,9 @@ CHECKS = 20_000  # candidates looked at for one node to drain, those that turn o
 Doubles = NDArray[np.float64]
 ATTEMPTS = 16  # searches of a small cluster, each with another order of nodes; the best one counts
 SMALL = 500  # nodes
+WIDE = 24  # more of them before the exact stage, in orders that keep less to the easiest first
+WIDE_FROM = 65  # nodes: in smaller clusters they find nothing more, and plans are made anew for every blocker (proof)
+SCALES = (0.25, 1.0, 3.0)  # of the orders' noise, turn by turn
 NOBODY = np.zeros(0, np.int64)
 NO_LIMIT = np.iinfo(np.int64).max
 
@@ -48,7 +51,7 @@ class Search:
         a.work[c.W_LIMIT] = NO_LIMIT if limit is None else limit
         self.started = self.clock() if self.clock else 0.0
         best: tuple[tuple[int, int], Longs] | None = None
-        for attempt in range(ATTEMPTS if len(a.node) <= SMALL else 1):
+        for attempt in range(self._attempts()):
             self._attempt(attempt)
             score = net_of(self.compiled), -int(a.work[c.W_MOVES])
             if best is None or score > best[0]:
@@ -60,14 +63,21 @@ class Search:
             clear(a, self.opened)
             install(a, best[1])
 
+    def _attempts(self) -> int:
+        nodes = len(self.compiled.arena.node)
+        if nodes > SMALL:
+            return 1
+        return ATTEMPTS + WIDE if WIDE_FROM <= nodes <= self.params.exact_up_to else ATTEMPTS
+
     def _attempt(self, attempt: int) -> None:
+        noise = attempt / 4 if attempt < ATTEMPTS else (attempt - ATTEMPTS) * SCALES[attempt % len(SCALES)]
         self._drain_first()
         for turn in range(self.params.rounds):
             groups = partition(self.asw, self.params.partition, self.seed, turn)
             for i, members in enumerate(groups):
                 if self._stopped(self.params.rounds - 1 if attempt else turn, i, len(groups)):
                     return
-                spread = np.random.default_rng([self.seed, attempt, turn, i]).random(len(members)) * attempt / 4
+                spread = np.random.default_rng([self.seed, attempt, turn, i]).random(len(members)) * noise
                 self._solve(members, self._empties(members, turn), spread)
         self._sweep()
 

@@ -8,14 +8,14 @@ from scheduler.cluster.build import build
 from scheduler.cluster.occupancy import borrowers
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.consolidation import columns as c
+from scheduler.consolidation import planner
 from scheduler.consolidation.arena import Compiled, compile_arena
 from scheduler.consolidation.bound import net_upper
 from scheduler.consolidation.exact import Counts, Model, parts_of
 from scheduler.consolidation.kinds import Kinds, kinds_of, on_devices
-from scheduler.consolidation.params import Progress
 from scheduler.consolidation.planner import Params, consolidate, unproven
-from scheduler.consolidation.polish import counts_of
-from scheduler.consolidation.rounds import net_of
+from scheduler.consolidation.polish import Polished, counts_of, polish
+from scheduler.consolidation.rounds import Search, net_of
 from scheduler.consolidation.walk import Walk
 from scheduler.plan.plan import Bound, Plan
 from scheduler.plan.verify import verify
@@ -168,28 +168,32 @@ def test_the_limit_on_moves_and_nodes_asked_for_first_hold() -> None:
     assert asked.bound.net_upper >= free.bound.net_upper
 
 
-def test_a_stop_during_the_exact_stage_leaves_the_plan_so_far() -> None:
-    snapshot = build(generate("llm78", nodes=100, seed=1))
-    heard: list[Progress] = []
-    chains = unproven(snapshot, Params(exact_up_to=0), 0, lambda now: heard.append(now) is None, None)
-    left = iter([True] * (len(heard) + 1))
-    plan = unproven(snapshot, Params(exact_up_to=100), 0, lambda _: next(left, False), None)
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Has an entry as soon as the exact stage begins."""
+    entries: list[bool] = []
+
+    def noted(search: Search, snapshot: Snapshot) -> Polished:
+        entries.append(True)
+        return polish(search, snapshot)
+
+    monkeypatch.setattr(planner, "polish", noted)
+    return entries
+
+
+def test_a_stop_during_the_exact_stage_leaves_the_plan_so_far(begun: list[bool]) -> None:
+    snapshot = build(generate("llm78", nodes=100, seed=0))
+    plan = unproven(snapshot, Params(exact_up_to=100), 0, lambda _: not begun, None)
     assert plan.notes == ("cut: cancelled in the exact stage",)
-    assert preference(plan) >= preference(chains)
+    assert preference(plan) >= preference(unproven(snapshot, Params(exact_up_to=0), 0, None, None))
     assert verify(plan, snapshot).ok
 
 
-def test_the_clock_stops_the_exact_stage() -> None:
-    snapshot = build(generate("llm78", nodes=100, seed=1))
-    ticks = iter(range(10_000))
-    chains = unproven(snapshot, Params(exact_up_to=0), 0, lambda _: True, lambda: float(next(ticks)))
-    during = next(ticks) + 1
-    later = iter(range(10_000))
-    plan = unproven(
-        snapshot, Params(exact_up_to=100, seconds=float(during)), 0, lambda _: True, lambda: float(next(later))
-    )
-    assert plan.notes == (f"cut: stopped by the wall clock after {float(during)} s",)
-    assert preference(plan) >= preference(chains)
+def test_the_clock_stops_the_exact_stage(begun: list[bool]) -> None:
+    snapshot = build(generate("llm78", nodes=100, seed=0))
+    plan = unproven(snapshot, Params(exact_up_to=100, seconds=5.0), 0, None, lambda: 10.0 if begun else 0.0)
+    assert plan.notes == ("cut: stopped by the wall clock after 5.0 s",)
+    assert preference(plan) >= preference(unproven(snapshot, Params(exact_up_to=0), 0, None, None))
 
 
 def test_a_walk_that_fails_keeps_the_tables_as_they_were() -> None:
