@@ -44,16 +44,27 @@ def forget(name: str) -> None:
 
 
 def reseal() -> int:
-    """Seals everything with the first key; returns how many another one had sealed.  Raises ``ConnectorError``."""
-    changed = 0
+    """Seals everything with the first key; returns how many another one had sealed.
+
+    Raises ``ConnectorError`` where some are sealed with a key that is not here; all others are sealed anew then, too.
+    """
+    changed, closed = 0, 0
     first = Fernet(_keys()[0])
-    for row in Credential.objects.all():
+    for name, sealed in Credential.objects.values_list("pk", "sealed"):
         try:
-            first.decrypt(row.sealed.encode())
+            first.decrypt(sealed.encode())
         except InvalidToken:
-            row.sealed = first.encrypt(fetch(str(row.pk))).decode()
-            row.save(update_fields=["sealed"])
-            changed += 1
+            try:
+                anew = first.encrypt(_box().decrypt(sealed.encode())).decode()
+            except InvalidToken:
+                closed += 1
+            else:
+                changed += Credential.objects.filter(pk=name, sealed=sealed).update(sealed=anew)
+    if closed:
+        raise ConnectorError(
+            f"{closed} of the credentials are sealed with a key that SLACKLINE_CREDENTIALS_KEYS does not have: "
+            f"put that key back, or give them again; sealed anew: {changed}"
+        )
     return changed
 
 

@@ -86,7 +86,9 @@ class Watcher:
         if len(self._followed) > share:
             self._end({max(self._followed)})
         for source_id in leases.take(self.name, share - len(self._followed)):
-            source = Source.objects.get(pk=source_id)
+            source = Source.objects.filter(pk=source_id).first()
+            if source is None:
+                continue  # it is gone since, and its lease with it
             self._followed[source_id] = _Follower(self.name, source, self._encode)
             self._followed[source_id].start()
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import Client, override_settings
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -189,6 +189,19 @@ def test_keys_are_rotated_and_a_lost_key_is_told() -> None:
         call_command("reseal_credentials")
     with override_settings(CREDENTIALS_KEYS=["new"]):
         assert way_in(source.config).server == HTTPS
+
+
+def test_what_a_lost_key_sealed_keeps_nothing_else_from_a_new_one() -> None:
+    with override_settings(CREDENTIALS_KEYS=["lost"]):
+        credentials.keep(b"nobody opens it")
+    with override_settings(CREDENTIALS_KEYS=["old"]):
+        kept = credentials.keep(b"two")
+    with override_settings(CREDENTIALS_KEYS=["lost too"]):
+        credentials.keep(b"nor this")
+    with override_settings(CREDENTIALS_KEYS=["new", "old"]), pytest.raises(CommandError, match="2 of the credentials"):
+        call_command("reseal_credentials")
+    with override_settings(CREDENTIALS_KEYS=["new"]):
+        assert credentials.fetch(kept) == b"two"
 
 
 def test_only_those_who_may_load_may_add() -> None:
