@@ -209,7 +209,7 @@ def endpoint_of(config: Config) -> Endpoint:
 def _trust(ca: str) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cadata=ca or None)
-    except (ssl.SSLError, ValueError):
+    except (ssl.SSLError, ValueError, TypeError):  # the last one where it holds letters outside ASCII
         raise AccessError("the authority is no certificate in PEM form") from None
 
 

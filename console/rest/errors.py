@@ -49,6 +49,8 @@ class Handler(ExceptionHandler):
 class Formatter(ExceptionFormatter):
     def run(self) -> Any:
         body = super().run()
+        for one in body["errors"]:  # they may quote what was sent, and half a pair of surrogates cannot be sent back
+            one.update({key: text.encode("utf-8", "replace").decode() for key, text in one.items() if text is not None})
         if isinstance(self.original_exc, Conflict):
             body["changes"] = list(self.original_exc.changes)
         return body

@@ -54,6 +54,13 @@ def test_the_secret_is_sealed_and_shown_nowhere(source: Source) -> None:
         assert SECRET not in client.get(reverse(name, args=[made.pk])).content.decode()
 
 
+def test_an_authority_that_is_none_is_named(source: Source) -> None:
+    for text in ("no PEM", "\u00e9\u2603", "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----"):
+        with pytest.raises(services.ClusterError, match="no certificate in PEM form") as caught:
+            changed(source, ca=text)
+        assert caught.value.field == "ca"
+
+
 def test_a_secret_stays_with_its_address_and_goes_with_it(source: Source) -> None:
     first = services.set_telemetry(operator(), source, ASKED).config["telemetry"]["credential"]
     assert changed(source, idle_below=9).config["telemetry"]["credential"] == first

@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from console import urls as console_urls
 from console.rest.csv import cell
 from console.rest.errors import Conflict
-from tests.builders.people import viewer
+from tests.builders.people import operator, viewer
 
 CHANGES = [{"object": "pod a/b", "field": "node", "was": "n1", "now": "n2"}]
 
@@ -131,3 +131,11 @@ def test_a_nul_is_refused_wherever_it_was_sent(client: Client) -> None:
         answer = api.get(reverse("api:fleet-idle") + query)
         assert (answer.status_code, answer.json()["errors"][0]["attr"]) == (400, attr)
     assert api.get("/api/v1/a%00b/").json()["errors"][0]["attr"] is None
+
+
+def test_what_a_refusal_quotes_can_be_sent_back(client: Client) -> None:
+    api = APIClient(raise_request_exception=False)
+    api.force_authenticate(operator())
+    body = '{"name": "a", "way": "\\ud800", "kubeconfig": "x"}'
+    answer = api.post(reverse("api:cluster-test"), data=body, content_type="application/json")
+    assert (answer.status_code, [one["attr"] for one in answer.json()["errors"]]) == (400, ["way"])
