@@ -6,6 +6,7 @@ from typing import Any
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, generics, status
+from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -23,6 +24,7 @@ class CampaignList(generics.ListAPIView[Any]):
 
     permissions = {"GET": VIEW, "POST": REQUEST}  # noqa: RUF012
     permission_classes = (NeedsPermission,)
+    parser_classes = (JSONParser,)  # names of nodes are a list within an object, which no form can hold
     serializer_class = shapes.CampaignSerializer
     filter_backends = ()
 
@@ -39,6 +41,7 @@ class CampaignList(generics.ListAPIView[Any]):
 class DraftView(APIView):
     permission = REQUEST
     permission_classes = (NeedsPermission,)
+    parser_classes = (JSONParser,)
 
     @extend_schema(request=shapes.AskCampaignSerializer, responses=shapes.CampaignDraftSerializer)
     def post(self, request: Request) -> Response:

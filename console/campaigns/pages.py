@@ -25,7 +25,8 @@ class Happening:
 HAPPENED = {
     "made": "made", "begun": "begun", "looked_at": "previews asked for", "active": "resumed", "paused": "paused",
     "halted": "halted", "ending": "ends", "ended": "ended", "done": "all groups are over", "work_done": "work done",
-    "taken_out": "may be taken out of service", "group_skipped": "skipped", "group_again": "tried again",
+    "taken_out": "may be taken out of service", "group_skipped": "skipped",
+    "group_again": "its plan is asked for again", "group_retried": "tried again",
     "node_left_out": "left out", "node_cordoned": "cordoned", "node_given_back": "given back",
     "group_planning": "plan asked for", "group_proposed": "awaits approval", "group_draining": "draining",
     "group_drained": "drained", "group_work": "work begins", "group_returning": "is given back",
@@ -117,8 +118,8 @@ def _end_words(page: Page, now: datetime) -> tuple[object, str, str]:
     at, early, late = page.end_at
     form = "%H:%M" if late.date() == now.date() else "%d %b %H:%M"
     rests = f"{duration(page.end.mean)} a group, from {plural(page.end.groups, 'group')}"
-    if page.end.late:
-        rests += "; the group under way takes longer"
+    if page.end.late:  # how much longer nobody knows: an interval would pretend to
+        return f"after {at:{form}}", "UTC", f"{rests}; the one under way takes longer"
     return f"{at:{form}}", "UTC", f"80 %: {early:{form}}–{late:{form}}; {rests}"
 
 

@@ -102,7 +102,7 @@ def try_again(user: Any, campaign_id: int, position: int) -> Group:
         raise Conflict(f"Campaign {row.pk} is {row.get_state_display().lower()}: no group begins any more.")
     with transaction.atomic():
         _change(
-            row, group, user, "campaign.group_again", "", (GroupState.FAILED, GroupState.SKIPPED),
+            row, group, user, "campaign.group_retried", "", (GroupState.FAILED, GroupState.SKIPPED),
             state=GroupState.WAITING, reason="", outcome="", asks=0, tries=group.tries + 1, allowed=False, marked=False,
             again_at=None, asked_at=None, draining_at=None, work_at=None, returning_at=None, ended_at=None,
         )  # fmt: skip
