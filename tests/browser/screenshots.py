@@ -121,6 +121,7 @@ def _runs(stack: Stack, browser: Browser) -> list[Shot]:
         Shot("plan-aborted", "operator", aborted, "[data-planmap][data-ready=true]"),
         Shot("plans-beside", "operator", f"{aborted}beside/"),
         Shot("policies", "operator", "/policies/"),
+        Shot("automation", "operator", "/policies/automation/"),
     ]
 
 
