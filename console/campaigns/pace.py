@@ -174,8 +174,8 @@ def _groups(count: int) -> str:
 # --- which group begins -----------------------------------------------------------------------------------------------
 def _begin(moment: Moment) -> tuple[list[Instruction], str]:
     """The first waiting group that may begin; one at a look, so that the next look counts it."""
-    if moment.state != C.ACTIVE:
-        return [], ""
+    if moment.state != C.ACTIVE or moment.frozen:
+        return [], moment.frozen
     held = [group for group in moment.groups if group.under_way]
     if len(held) >= moment.limits.groups:
         return [], ""
@@ -317,7 +317,7 @@ def _again(moment: Moment, group: Group) -> Iterator[Instruction]:
     if not moment.acts and all(not node.busy for node in group.live if node.there):
         yield Go(group.pk, G.DRAINED, "its nodes are clear")
         return
-    if moment.state != C.ACTIVE or group.again_at is None or moment.now < group.again_at:
+    if moment.state != C.ACTIVE or moment.frozen or group.again_at is None or moment.now < group.again_at:
         return
     out, left = _left_out(group)
     yield from out

@@ -61,6 +61,8 @@ def next_step(row: Campaign, group: Group) -> str:
             return "Approved: somebody has to start its plan."
         case GroupState.APPROVAL:
             return "An approver other than the owner decides about its plan."
+        case GroupState.DRAINING if group.plan is not None and group.plan.state in ("paused", "halted"):
+            return f"Its run is {group.plan.state}: resume or abort it on the page of its plan."
         case GroupState.DRAINED if not acts:
             return "Not held: cordon its nodes yourself. This page sees when they are."
         case GroupState.DRAINED:

@@ -264,12 +264,13 @@ def test_why_no_group_begins_is_said() -> None:
     assert pace.decide(replace(at(failed, alone()), forgiven=1))[0] == [pace.Ask(1, ("n",))]
 
 
-def test_a_frozen_campaign_neither_cordons_nor_gives_back() -> None:
+def test_a_frozen_campaign_begins_nothing_and_neither_cordons_nor_gives_back() -> None:
+    frozen = "Frozen: the whole fleet"
     running, returning = alone(G.DRAINING, plan="executing"), alone(G.RETURNING, outcome="back")
-    node = pace.Node("n", cordoned=True, ours=True)
-    for group in (running, replace(returning, nodes=(node,))):
+    held = replace(returning, nodes=(pace.Node("n", cordoned=True, ours=True),))
+    for group in (running, held, alone(), alone(G.AGAIN, again_at=BEGAN)):
         assert len(pace.decide(at(group))[0]) == 1
-        assert pace.decide(at(group, frozen="Frozen: the whole fleet"))[0] == []
+        assert pace.decide(at(group, frozen=frozen)) == ([], frozen)
 
 
 def test_the_end_is_unknown_until_two_groups_are_back_and_then_has_an_interval() -> None:
