@@ -9,13 +9,13 @@ from typing import Any
 
 import structlog
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from console.inventory.services import newest, revision_of
 from console.plans import lifecycle
 from console.plans.choices import Kind, StepState
-from console.plans.models import EmptiedNode, NodeLock, Plan, Step
+from console.plans.models import EmptiedNode, NodeLock, Plan, RoomNode, Step
 from console.plans.services import checking, freed, gaining, holding
 from console.plans.services.staying import gpu_milli_of, tenant_of
 from console.plans.services.transition import Conflict, announce
@@ -30,8 +30,8 @@ def follow() -> None:
     """Safe to run twice at once: a node is refilled once."""
     begin_following()
     now = timezone.now()
-    of_nodes = Q(followed_until__gt=now) & (Q(emptied__isnull=False) | Q(rooms__isnull=False))
-    due = Plan.objects.filter(of_nodes | Q(held_until__gt=now)).distinct()
+    nodes = [Exists(rows.objects.filter(plan=OuterRef("pk"))) for rows in (EmptiedNode, RoomNode)]
+    due = Plan.objects.filter(Q(followed_until__gt=now) & (nodes[0] | nodes[1]) | Q(held_until__gt=now))
     for plan in due.select_related("source").defer("document", "impact", "curve"):
         if plan.followed_revision is not None and revision_of(plan.source) <= plan.followed_revision:
             continue
