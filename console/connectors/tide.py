@@ -42,9 +42,10 @@ class Tide(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     nodes_per_minute: float = 0.005
-    least_per_minute: float = 8.0  # changes in a small world that lives at all: a page that never moves looks broken
+    least_per_minute: float = 6.0  # changes in a small world that lives at all: a page that never moves looks broken
     stray: float = 0.008
     holes: int = 1  # places of work that ended, open until work of its likeness comes back
+    prompt: float = 0.85  # share of such places that work takes in the same second, as in any full cluster
     fail: float = 0.02
     startup_s: tuple[int, int] = (1, 4)
     repair_s: tuple[int, int] = (60, 240)
@@ -155,14 +156,20 @@ def _happen(moment: _Moment, hour: float) -> None:
 
 def _end_or_arrive(moment: _Moment) -> None:
     """At most ``holes`` places that work has left stay open: a plan counts on such room, and loses it at its return."""
-    left = [
-        gone for gone in moment.world.ended if shortage(moment.world, (gone.cluster, gone.node or ""), gone) is None
-    ]
+    left = _left(moment)
     stray = moment.chance.random() < moment.tide.stray
     if moment.chance.random() < 0.5 if stray else len(left) < moment.tide.holes:
         _end_one(moment)
+        if not stray and moment.chance.random() < moment.tide.prompt and (left := _left(moment)):
+            _arrive(moment, left)
     else:
         _arrive(moment, [] if stray else left)
+
+
+def _left(moment: _Moment) -> list[PodRecord]:
+    """Work that has ended and would still find room in its place."""
+    ended = moment.world.ended
+    return [gone for gone in ended if shortage(moment.world, (gone.cluster, gone.node or ""), gone) is None]
 
 
 def _trouble(moment: _Moment) -> None:
