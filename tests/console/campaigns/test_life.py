@@ -303,7 +303,7 @@ def test_what_cannot_be_asked_names_its_field(said: dict[str, Any], field: str) 
 
 
 def test_groups_by_what_is_asked_in_the_order_that_is_proposed() -> None:
-    one = scene(two_switches().asw(None).node("u", labels={DRIVER: OLD}).pod("p9", "u", 1))
+    one = scene(two_switches().asw(None).node("u", labels={DRIVER: OLD}).pod("p9", "u", 1).node("sick", ready=False))
     usual = {**ASKED, "source_id": one.source.pk, "order": "emptiest"}
 
     def names(**said: Any) -> list[tuple[str, int]]:
@@ -313,6 +313,9 @@ def test_groups_by_what_is_asked_in_the_order_that_is_proposed() -> None:
     assert names(order="name", most_per_group=1)[1:3] == [("s1, part 1 of 2", 1), ("s1, part 2 of 2", 1)]
     assert names(grouping="none", most_per_group=2, order="name")[0] == ("s1-a to s1-b", 2)
     assert names(selects="domains", wanted={"names": ["s3"]}, done_label="", done_value="") == [("s3", 2)]
+    plain = {"done_label": "", "done_value": "", "most_out": 9}
+    assert names(selects="unfit", wanted={}, **plain) == [("no ASW", 1)]
+    assert names(selects="model", wanted={"model": "H100-SXM5-80GB"}, grouping="zone", **plain) == [("no zone", 8)]
     found = services.draft(operator(), {**usual, "most_out": None, "most_out_per_cent": 30, "protect": "asw"})
     assert (found.limit, found.groups[0].domains) == (2, ("",))
 
