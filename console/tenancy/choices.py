@@ -26,7 +26,8 @@ _OPERATE = _VIEW | {
 PERMISSIONS: dict[str, frozenset[str]] = {
     Role.VIEWER: _VIEW,
     Role.OPERATOR: _OPERATE,
-    Role.APPROVER: _OPERATE | {"plans.approve_plan", "plans.break_glass", "plans.release_lock", "policies.set_policy"}
+    Role.APPROVER: _OPERATE
+    | {"plans.approve_plan", "plans.break_glass", "plans.release_lock", "policies.set_policy"}
     | {"oncall.set_rota", "oncall.answer"},
     Role.TENANT_USER: frozenset({"inventory.view_own", "inventory.answer_release"}),
     Role.TENANT_ADMIN: frozenset({"inventory.view_own", "inventory.answer_release"}),
