@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from drf_standardized_errors.formatter import ExceptionFormatter
 from drf_standardized_errors.handler import ExceptionHandler
 from rest_framework import exceptions, status
@@ -41,6 +41,8 @@ class Handler(ExceptionHandler):
             return ConflictResponse(exc.reason)
         if is_busy(exc):
             return BusyResponse()
+        if isinstance(exc, SuspiciousOperation):  # such as a form of more fields than anything here has
+            return exceptions.ParseError(str(exc) or None)
         if isinstance(exc, PermissionDenied) and str(exc):
             return exceptions.PermissionDenied(str(exc))
         return super().convert_known_exceptions(exc)

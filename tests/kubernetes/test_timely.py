@@ -128,4 +128,5 @@ def test_a_pulse_that_hangs_for_a_reason_of_its_own_has_failed(monkeypatch: pyte
     until(lambda: "a question hangs" in pulse.lost(), "the loss is told")
     stop.set()
     over.set()
-    until(lambda: pulse.lost() == "", "it answers")
+    until(lambda: not pulse.lost(), "it answers")
+    assert pulse.lost() == ""

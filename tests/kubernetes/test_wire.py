@@ -90,6 +90,7 @@ def test_authority_that_is_replaced_in_its_file_is_read_again(tmp_path: Path, mo
         trusted.write_bytes(authority.pem)
         until(lambda: agreed(feed, player), "trusted again")
         feed.stop()
+        assert agreed(feed, player)
 
 
 def test_account_of_a_pod_whose_token_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

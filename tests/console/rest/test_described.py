@@ -67,3 +67,11 @@ def test_who_says_nothing_of_themselves_is_told_that_first(db: None) -> None:
     signed_in = Client()
     signed_in.force_login(viewer())
     assert signed_in.head("/api/v1/pods/", {"state": "pending"}).status_code == 400
+
+
+def test_a_form_of_too_many_fields_is_refused(client: Client) -> None:
+    answer = client.post(
+        "/api/v1/freezes/", "&".join(f"f{row}=1" for row in range(1100)), "application/x-www-form-urlencoded"
+    )
+    assert answer.status_code == 400
+    assert "too many" in answer.content.decode().lower() or "exceeded" in answer.content.decode()
