@@ -21,8 +21,8 @@ ROUTES = {
     "campaigns.*": {"queue": "observe"},
     "oncall.*": {"queue": "observe"},
     "plans.execute": {"queue": "execute"},
-    "plans.*": {"queue": "observe"},
     "plans.hold": {"queue": "execute"},
+    "plans.*": {"queue": "observe"},
 }
 
 app = Celery("slackline")
