@@ -8,7 +8,7 @@ from scheduler.cluster.build import build
 from scheduler.cluster.occupancy import borrowers
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.consolidation import columns as c
-from scheduler.consolidation import planner
+from scheduler.consolidation import planner, solver
 from scheduler.consolidation.arena import Compiled, compile_arena
 from scheduler.consolidation.bound import net_upper
 from scheduler.consolidation.exact import Counts, Model, parts_of
@@ -54,9 +54,9 @@ def admits(model: Model, counts: Counts) -> bool:
     for switches, on in ((model.drained, counts.drained), (model.opened, counts.opened)):
         for n, switch in switches.items():
             model.rules.add(switch == (n in on))
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    return solver.solve(model.rules) == cp_model.OPTIMAL
+    judge = cp_model.CpSolver()
+    judge.parameters.num_workers = 1
+    return judge.solve(model.rules) == cp_model.OPTIMAL
 
 
 @pytest.mark.parametrize("start", range(0, 120, 20))
@@ -178,6 +178,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         return polish(search, snapshot)
 
     monkeypatch.setattr(planner, "polish", noted)
+    monkeypatch.setattr(solver, "ASK_EVERY_S", 0.001)  # else the answer may come before the question whether to go on
     return entries
 
 
