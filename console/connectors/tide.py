@@ -46,7 +46,7 @@ class Tide(msgspec.Struct, frozen=True, kw_only=True):
     stray: float = 0.008
     holes: int = 1  # places of work that ended, open until work of its likeness comes back
     prompt: float = 0.85  # share of such places that work takes in the same second, as in any full cluster
-    fail: float = 0.02
+    fail: float = 0.004
     startup_s: tuple[int, int] = (1, 4)
     repair_s: tuple[int, int] = (60, 240)
     lock_s: tuple[int, int] = (120, 900)

@@ -216,8 +216,8 @@ def _refuse_sizes(groups: list[choosing.Drafted], limit: int) -> None:
     if len(largest.rows) > limit:
         raise CampaignError(
             "most_per_group",
-            f"{largest.name} has {len(largest.rows):,} nodes, and at most {limit:,} may be out of service: have groups "
-            f"cut to {limit:,} nodes or raise the limit",
+            f"the group “{largest.name}” has {len(largest.rows):,} nodes, and at most {limit:,} may be out of service: "
+            f"have groups cut to {limit:,} nodes or raise the limit",
         )
     if len(groups) > MOST_GROUPS:
         raise CampaignError("grouping", f"{len(groups):,} groups, at most {MOST_GROUPS:,} in one campaign")
