@@ -17,7 +17,7 @@ from django.utils import timezone
 from console.audit.models import Entry
 from console.connectors.models import SimulatedOperation
 from console.consolidation import planning
-from console.plans import services
+from console.plans import execution, services
 from console.plans.choices import State
 from console.plans.milestones import MOVING, PLANNING, Milestone
 from console.plans.models import NodeLock, Plan, Step
@@ -52,7 +52,8 @@ def _time_passes() -> None:
 
 def _found_again(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     sent: list[str] = []
-    monkeypatch.setattr("console.plans.services.sweeping.enqueue", lambda task, plan_id: sent.append(task))
+    for room in ("sweeping", "holding"):
+        monkeypatch.setattr(f"console.plans.services.{room}.enqueue", lambda task, plan_id: sent.append(task))
     services.sweep()
     return sent
 
@@ -91,8 +92,9 @@ def test_an_executor_killed(step: Milestone, monkeypatch: pytest.MonkeyPatch) ->
     _die("execute", plan, step)
     _time_passes()
     over = step is Milestone.RUN_COMMITTED
-    assert _found_again(monkeypatch) == ([] if over else ["plans.execute"])
+    assert _found_again(monkeypatch) == (["plans.hold"] if over else ["plans.execute"])
     done = ran(plan)
+    execution.tell_holds(plan.pk)  # what was sent; where the run told it already, nothing is said twice
     assert done.state == State.SUCCEEDED, done.reason
     assert where(one) == {"a": "n3", "b": "n3", "z": "n3"}
     kinds = sorted(SimulatedOperation.objects.values_list("operation__type", flat=True))
