@@ -110,19 +110,23 @@ def test_watch_of_a_version_of_long_ago_is_gone(api: Api) -> None:
     assert code == 410, f"the history of this server reaches back to its beginning; it is at {version}"
 
 
-def test_watch_of_a_version_to_come_is_refused(api: Api) -> None:
+def test_watch_of_a_version_to_come_is_refused_or_brings_nothing(api: Api) -> None:
+    """As after a restore.  A server of 1.20 holds such a stream open and says nothing: silence has to raise doubt."""
     version = decode_list("nodes", api.page(NODES, List(1))).resource_version
-    with pytest.raises(Trouble) as caught, api.watch(NODES, Watch(str(int(version) + 10**9), 1)) as stream:
-        list(stream)
-    assert isinstance(caught.value.told, Refused)
-    assert caught.value.told.status in (504, 400, 410)
+    try:
+        with api.watch(NODES, Watch(str(int(version) + 10**9), 1)) as stream:
+            assert [line for lines in stream for line in lines] == []
+    except Trouble as trouble:
+        assert isinstance(trouble.told, Refused)
+        assert trouble.told.status in (504, 400, 410)
 
 
 def test_unknown_kind_is_not_found(api: Api) -> None:
+    """Or forbidden: rights are looked at before what there is, and the least ones name no unknown group."""
     with pytest.raises(Trouble) as caught:
         api.page(replace(NODES, name="nothings.example.org", group="example.org", plural="nothings"), List(1))
     assert isinstance(caught.value.told, Refused)
-    assert caught.value.told.status == 404
+    assert caught.value.told.status in ((403, 404) if KUBECONFIG else (404,))
 
 
 def test_continue_token_of_nobody_is_refused(api: Api) -> None:
