@@ -97,7 +97,7 @@ class CampaignForm(forms.Form):
             **{name: said[name] for name in (*RANGES, "grouping", "order", "when_refused", "protect")},
             "name": said.get("name", ""),
             "reason": said.get("reason", ""),
-            "source_id": int(source_id) if source_id.isdigit() else 0,
+            "source_id": int(source_id) if source_id.isdecimal() else 0,
             "cluster": cluster,
             "selects": said["selects"],
             "wanted": wanted,

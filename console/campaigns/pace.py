@@ -256,6 +256,8 @@ def _with_plan(moment: Moment, group: Group) -> Iterator[Instruction]:
     clear = all(not node.busy for node in group.live if node.there)
     if not moment.acts and clear:
         yield Go(group.pk, G.DRAINED, "its nodes are clear")
+    elif moment.state == C.ENDING and group.plan in (*COMPUTED, *SAYS_YES):
+        yield _ended(group)  # what could not be cancelled is somebody else's
     elif group.plan in COMPUTED:
         if group.state != G.ASKED:
             yield Go(group.pk, G.ASKED)
@@ -267,7 +269,7 @@ def _with_plan(moment: Moment, group: Group) -> Iterator[Instruction]:
             yield Go(group.pk, G.DRAINING)
             yield from _hold(moment, group)
     elif group.plan == NOTHING and group.reached:
-        yield from [_ended(group)] if moment.state == C.ENDING else _without_a_move(group, clear)
+        yield from [_ended(group)] if moment.state == C.ENDING else _without_a_move(moment, group, clear)
     elif group.plan == DONE and group.read_since:
         yield Go(group.pk, G.DRAINED)
     elif group.plan in NO and moment.limits.refused == Refused.SKIP:
@@ -276,9 +278,11 @@ def _with_plan(moment: Moment, group: Group) -> Iterator[Instruction]:
         yield _ask_again(moment, group, f"plan {_word(group.plan)}: {group.plan_reason}")
 
 
-def _without_a_move(group: Group, clear: bool) -> Iterator[Instruction]:
+def _without_a_move(moment: Moment, group: Group, clear: bool) -> Iterator[Instruction]:
     """Nothing has to move; taking nodes out of service is still somebody's decision."""
-    if group.allowed and clear:
+    if not clear:
+        yield _ask_again(moment, group, f"pods came to {_busy(group)}")
+    elif group.allowed:
         yield Go(group.pk, G.DRAINED)
     elif group.state != G.APPROVAL:
         yield Go(group.pk, G.APPROVAL, "nothing has to move: an approver takes its nodes out of service")
@@ -286,6 +290,10 @@ def _without_a_move(group: Group, clear: bool) -> Iterator[Instruction]:
 
 def _word(state: str) -> str:
     return "not possible" if state == NOTHING else state.replace("_", " ")
+
+
+def _busy(group: Group) -> str:
+    return ", ".join(node.name for node in group.live if node.there and node.busy)
 
 
 def _ask_again(moment: Moment, group: Group, why: str) -> Go:
@@ -314,6 +322,9 @@ def _again(moment: Moment, group: Group) -> Iterator[Instruction]:
     if moment.state == C.ENDING:
         yield _ended(group)
         return
+    if group.plan in (*COMPUTED, *SAYS_YES, *RUNS):  # people have asked before it was time: never two plans at once
+        yield from _with_plan(moment, group)
+        return
     if not moment.acts and all(not node.busy for node in group.live if node.there):
         yield Go(group.pk, G.DRAINED, "its nodes are clear")
         return
@@ -335,8 +346,7 @@ def _drained(moment: Moment, group: Group) -> Iterator[Instruction]:
     if moment.state == C.ENDING:
         yield _ended(group)
     elif any(node.busy for node in here):
-        names = ", ".join(node.name for node in here if node.busy)
-        yield _ask_again(moment, group, f"pods came back to {names}")
+        yield _ask_again(moment, group, f"pods came back to {_busy(group)}")
     elif all(node.cordoned for node in here):
         yield Go(group.pk, G.WORK)
     else:

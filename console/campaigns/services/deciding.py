@@ -9,6 +9,7 @@ from django.utils import timezone
 from console.campaigns import selectors
 from console.campaigns.choices import AT_WORK, GroupState, State
 from console.campaigns.models import Campaign, Group, Member
+from console.campaigns.services.making import refuse_held_elsewhere
 from console.campaigns.services.writing import take, write_down
 from console.dispatch.services import enqueue
 from console.plans import lifecycle
@@ -52,8 +53,8 @@ def end_campaign(user: Any, campaign_id: int, reason: str) -> Campaign:
         )  # fmt: skip
         waiting = Group.objects.filter(campaign=row, state=GroupState.WAITING)
         waiting.update(state=GroupState.SKIPPED, reason="the campaign was ended", ended_at=timezone.now())
-    for plan_id in Group.objects.filter(campaign=row, plan__isnull=False).values_list("plan_id", flat=True):
-        _stop(user, plan_id, f"campaign {row.pk} was ended: {reason.strip()}")
+        for plan_id in Group.objects.filter(campaign=row, plan__isnull=False).values_list("plan_id", flat=True):
+            _stop(user, plan_id, f"campaign {row.pk} was ended: {reason.strip()}")
     return selectors.campaign_for(user, campaign_id)
 
 
@@ -86,12 +87,13 @@ def skip_group(user: Any, campaign_id: int, position: int, reason: str) -> Group
     held = group.state != GroupState.WAITING  # of a plan that has run before, some of its nodes may be held
     to = GroupState.RETURNING if held else GroupState.SKIPPED
     now = timezone.now()
-    _change(
-        row, group, user, "campaign.group_skipped", reason, early, state=to, reason=reason.strip(),
-        outcome=GroupState.SKIPPED if held else "", **({"returning_at": now} if held else {"ended_at": now}),
-    )  # fmt: skip
-    if group.plan_id is not None:
-        _stop(user, group.plan_id, f"its group was skipped: {reason.strip()}")
+    with transaction.atomic():
+        _change(
+            row, group, user, "campaign.group_skipped", reason, early, state=to, reason=reason.strip(),
+            outcome=GroupState.SKIPPED if held else "", **({"returning_at": now} if held else {"ended_at": now}),
+        )  # fmt: skip
+        if group.plan_id is not None:
+            _stop(user, group.plan_id, f"its group was skipped: {reason.strip()}")
     return group
 
 
@@ -101,6 +103,7 @@ def try_again(user: Any, campaign_id: int, position: int) -> Group:
     if row.state not in AT_WORK or row.state == State.ENDING:
         raise Conflict(f"Campaign {row.pk} is {row.get_state_display().lower()}: no group begins any more.")
     with transaction.atomic():
+        refuse_held_elsewhere(row, Member.objects.filter(group=group))
         _change(
             row, group, user, "campaign.group_retried", "", (GroupState.FAILED, GroupState.SKIPPED),
             state=GroupState.WAITING, reason="", outcome="", asks=0, tries=group.tries + 1, allowed=False, marked=False,
@@ -156,6 +159,6 @@ def _stop(user: Any, plan_id: int, reason: str) -> None:
             plans.cancel_plan(user, plan_id, reason)
         elif plan.state in lifecycle.RUNNING:
             plans.abort_plan(user, plan_id, reason)
-    except plans.Conflict:
-        # It ended in this very moment: the next look sees how.
+    except (plans.Conflict, Denied):
+        # It ended in this very moment, and the next look sees how; or somebody else has asked for it, whose it stays.
         return

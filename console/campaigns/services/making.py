@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from console.campaigns import choosing, selectors
@@ -122,9 +123,7 @@ def begin_campaign(user: Any, campaign_id: int) -> Campaign:
         raise Conflict(f"{source.name} is a {kind}: nothing changes there, so no group would ever be drained.")
     with transaction.atomic():
         take(row)
-        held = _held_elsewhere(row)
-        if held:
-            raise Conflict(f"{held.name} is in campaign {held.group.campaign_id}, which is not over.")
+        refuse_held_elsewhere(row, Member.objects.filter(group__campaign=row, left_out=""))
         begun = {"state": State.ACTIVE, "begun_at": timezone.now()}
         if not Campaign.objects.filter(pk=row.pk, state=State.DRAFT).update(**begun):
             raise Conflict(f"Campaign {row.pk} is {row.get_state_display().lower()} already.")
@@ -144,13 +143,16 @@ def look_anew(user: Any, campaign_id: int) -> Campaign:
     return row
 
 
-def _held_elsewhere(row: Campaign) -> Member | None:
-    names = Member.objects.filter(group__campaign=row, left_out="").values("name")
+def refuse_held_elsewhere(row: Campaign, nodes: QuerySet[Member]) -> None:
+    """No node is in two campaigns at once; of two that begin at once the second waits here and sees the first."""
+    list(Source.objects.select_for_update().filter(pk=row.source_id).values_list("pk", flat=True))
     others = Member.objects.filter(
-        name__in=names, left_out="", group__campaign__source=row.source_id, group__campaign__cluster=row.cluster,
-        group__campaign__state__in=AT_WORK,
+        name__in=nodes.values("name"), left_out="", group__campaign__source=row.source_id,
+        group__campaign__cluster=row.cluster, group__campaign__state__in=AT_WORK,
     )  # fmt: skip
-    return others.exclude(group__campaign=row).exclude(group__state__in=OVER).select_related("group").first()
+    held = others.exclude(group__campaign=row).exclude(group__state__in=OVER).select_related("group").first()
+    if held is not None:
+        raise Conflict(f"{held.name} is in campaign {held.group.campaign_id}, which is not over.")
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------

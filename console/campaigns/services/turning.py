@@ -81,8 +81,7 @@ def turn(campaign_id: int, now: datetime | None = None) -> list[Held]:
     at = now or timezone.now()
     row = Campaign.objects.select_related("source", "owner").get(pk=campaign_id)
     groups = list(Group.objects.filter(campaign=row).select_related("plan").defer(*HEAVY))
-    _adopt(groups)
-    seen = _seen(row, at)
+    seen = _seen(row, at) if _adopt(row, groups) else None
     if seen is None:
         return []
     members = _members(row, groups)
@@ -103,13 +102,27 @@ def turn(campaign_id: int, now: datetime | None = None) -> list[Held]:
 
 
 # --- what is so -------------------------------------------------------------------------------------------------------
-def _adopt(groups: list[Group]) -> None:
-    """A plan that people made shorter, or asked again, takes the place of the one that ended for it."""
+def _adopt(row: Campaign, groups: list[Group]) -> bool:
+    """A plan that people made shorter, or asked again, takes the place of the one that ended for it.
+
+    Not one that the owner could approve, since somebody else asked for it: no owner lets nodes of a campaign go alone.
+    False where somebody else has changed the campaign since it was read.
+    """
     mine = {g.plan_id: g for g in groups if g.under_way and g.plan is not None and g.plan.state in lifecycle.FINAL}
-    for child in Plan.objects.filter(parent_id__in=list(mine), undoes__isnull=True).order_by("pk"):
+    children = Plan.objects.filter(parent_id__in=list(mine), undoes__isnull=True).order_by("pk")
+    if row.owner.has_perm("plans.approve_plan"):
+        children = children.filter(proposer=row.owner)
+    for child in children.defer("document", "impact", "curve", "pace"):
         group = mine[child.parent_id]
-        if Group.objects.filter(pk=group.pk, plan=group.plan).update(plan=child):
-            group.plan = child
+        said = _because(row, group, Member.objects.filter(group=group, left_out="").count())
+        with transaction.atomic():
+            if not taken(row):
+                return False
+            Group.objects.filter(pk=group.pk).update(plan=child)
+            Plan.objects.filter(pk=child.pk, because="").update(because=said)
+        row.turn += 1
+        group.plan = child
+    return True
 
 
 def _seen(row: Campaign, at: datetime) -> _Seen | None:

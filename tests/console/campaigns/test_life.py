@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from console.audit.models import Entry
@@ -14,6 +15,7 @@ from console.campaigns.models import Campaign, Group, Member
 from console.connectors import simulated
 from console.connectors.models import SimulatedOperation
 from console.consolidation import planning
+from console.consolidation import services as desk
 from console.inventory.models import Source
 from console.plans import services as plans
 from console.plans.models import Plan
@@ -216,6 +218,40 @@ def test_an_end_gives_back_what_is_held_but_not_where_work_goes_on() -> None:
         services.resume_campaign(operator(), row.pk)
 
 
+@pytest.mark.parametrize("approves", [False, True])
+def test_what_somebody_asks_again_is_the_groups_plan_unless_the_owner_could_approve_it(approves: bool) -> None:
+    owner = approver("both") if approves else operator()
+    one = scene(two_switches())
+    row = made(one, user=owner)
+    services.begin_campaign(owner, row.pk)
+    looked(one, row)
+    first = plan_of(row, 0)
+    Plan.objects.filter(pk=first.pk).update(state="expired", ended_at=timezone.now())
+    assert looked(one, row)[0] == ("s1", "again")
+    other = desk.request_again(operator("another"), first.pk)
+    looked(one, row)
+    assert (plan_of(row, 0) == other, states(row)[0][1]) == (not approves, "again" if approves else "planning")
+    other.refresh_from_db()
+    assert ("stay out of service until the work on them is done" in other.because) == (not approves)
+    services.end_campaign(owner, row.pk, "not needed")
+    assert looked(one, row, 2) == [("s1", "skipped"), ("s2", "skipped")]
+    other.refresh_from_db()
+    assert other.state == "requested"  # it is another person's, who may want it all the same
+
+
+def test_a_node_is_never_in_two_campaigns() -> None:
+    one = scene(two_switches())
+    row = made(one)
+    services.begin_campaign(operator(), row.pk)
+    services.skip_group(operator(), row.pk, 0, "later")
+    other = made(one, selects="nodes", wanted={"names": ["s1-a"]}, done_label="", done_value="")
+    services.begin_campaign(operator(), other.pk)
+    with pytest.raises(Conflict, match=f"s1-a is in campaign {other.pk}"):
+        services.try_again(operator(), row.pk, 0)
+    with pytest.raises(Conflict, match="s2-a is in campaign"):
+        services.begin_campaign(operator(), made(one, selects="nodes", wanted={"names": ["s2-a"]}).pk)
+
+
 def test_nodes_that_others_had_cordoned_stay_so_and_two_workers_open_one_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     made_of = two_switches()
     made_of.rows["nodes"][0]["cordoned"] = True
@@ -338,6 +374,7 @@ def test_by_page_and_api_from_the_draft_to_the_end() -> None:
     assert "<strong>3 nodes</strong> in <strong>2 groups</strong>" in counted
     assert "No such node: x" in client.post(reverse("campaigns:count"), {**said, "names": "x"}).content.decode()
     assert client.post(new, {**said, "name": "n", "reason": "r", "names": "x"}).status_code == 400
+    assert client.post(new, {**said, "name": "n", "reason": "r", "scope": "²|default"}).status_code == 400
     assert client.post(new, {**said, "name": "<b>n</b>", "reason": "r"}).status_code == 302
     row = Campaign.objects.get()
     page = reverse("campaigns:detail", args=[row.pk])

@@ -132,6 +132,8 @@ class Play:
             case "allow" if group.state == G.APPROVAL and group.plan == "nothing_to_do":
                 self.groups[i], self.turn = replace(group, allowed=True), self.turn + 1
                 self.ran.add(group.pk)
+            case "ask anew" if group.state == G.AGAIN and group.plan not in NEXT_PLAN:  # a person, before it is time
+                self.groups[i], self.turn = replace(group, plan="planning", reached=False), self.turn + 1
             case "time":
                 self.now += timedelta(minutes=pick % 9)
             case "elsewhere":
@@ -167,7 +169,7 @@ class Play:
 
 
 EVENTS = ("look", "read", "read", "plan", "plan", "plan", "mark", "allow", "time", "decide slowly", "act late",
-          "elsewhere", "gone", "renewed", "busy", "by hand", "person")  # fmt: skip
+          "ask anew", "elsewhere", "gone", "renewed", "busy", "by hand", "person")  # fmt: skip
 
 
 @st.composite
@@ -242,6 +244,9 @@ def at(*groups: pace.Group, **fields: object) -> pace.Moment:
         (at(alone(G.APPROVAL, plan="stale", asks=2)), [G.RETURNING], "asked 2 times; plan stale"),
         (at(alone(G.ASKED, plan="nothing_to_do", asks=1)), [G.AGAIN], "plan not possible"),
         (at(alone(G.ASKED, plan="nothing_to_do", reached=True, busy=False)), [G.APPROVAL], "nothing has to move"),
+        (at(alone(G.APPROVAL, plan="nothing_to_do", reached=True, asks=1)), [G.AGAIN], "pods came to n"),
+        (at(alone(G.AGAIN, plan="proposed", again_at=BEGAN)), [G.APPROVAL], ""),
+        (at(alone(G.AGAIN, plan="executing", again_at=BEGAN)), [G.DRAINING], ""),
         (at(alone(G.DRAINING, plan="succeeded", read_since=False)), [], ""),
         (at(alone(G.DRAINED, plan="succeeded", asks=1)), [G.AGAIN], "pods came back to n"),
         (at(alone(G.APPROVAL, plan="proposed", busy=False), acts=False), [G.DRAINED], "clear"),
