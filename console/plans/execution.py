@@ -55,6 +55,7 @@ def run(plan_id: int, *, wait: Callable[[float], None] = time.sleep) -> None:
         log.info("plan.not_taken", plan=plan_id)
         return
     reach(Milestone.RUN_LEASED)
+    patience.begin_anew(plan)  # between the last worker's look and this one a checkpoint may have grown old
     try:
         held = Run(plan_id, worker, connect(plan.source.kind, plan.source.config), wait)
         with kept_alive(plan_id, worker):
@@ -229,6 +230,8 @@ def tell_holds(plan_id: int) -> None:
             log.warning("plan.hold_not_told", plan=plan_id, node=row.node, error=str(error))
             return  # the sweep sends it again
         holding.told(row, plan.hold_version, outcome.detail if outcome.state == "failed" else "")
+        if holding.overtaken(plan):
+            return
 
 
 def _reached(plan: Plan, now: checking.Newest) -> int:

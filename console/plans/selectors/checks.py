@@ -85,6 +85,7 @@ def resume_checks(user: Any, plan: Plan) -> list[Check]:
         _fresh(plan, now),
         _not_frozen(plan, now),
         *_in_window(plan, now),
+        *_kept_for_others(plan),
     ]
     return passed(plan, checks)
 

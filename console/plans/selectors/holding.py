@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
+from console.plans.choices import StepState
 from console.plans.models import Plan, RoomNode, Step
 from console.tenancy.services import require
 from console.ui.figures import plural
@@ -64,8 +65,8 @@ def purpose_words(purpose: dict[str, Any]) -> str:
 
 
 def held_targets(plan: Plan) -> dict[str, Plan]:
-    """Nodes that this plan's moves would reach and that another plan holds now: node -> the plan that holds it."""
-    mine = Step.objects.filter(plan=plan).values("target_node")
+    """Nodes that moves still to be run would reach and that another plan holds now: node -> the plan that holds it."""
+    mine = Step.objects.filter(plan=plan, state=StepState.WAITING).values("target_node")
     rows = RoomNode.objects.filter(
         Q(plan__source=plan.source_id, plan__cluster=plan.cluster, plan__held_until__gt=timezone.now()), node__in=mine
     ).exclude(plan__in=[plan.pk, plan.undoes_id or plan.pk])

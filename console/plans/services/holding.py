@@ -162,6 +162,16 @@ def told(row: RoomNode, version: int, refused: str = "") -> None:
     RoomNode.objects.filter(pk=row.pk, told__lt=version).update(told=version, refused=refused)
 
 
+def overtaken(plan: Plan) -> bool:
+    """Something newer was decided while the cluster was told: it may have heard the older word last, so once more."""
+    with transaction.atomic():
+        newer = Plan.objects.filter(pk=plan.pk, hold_version__gt=plan.hold_version)
+        if newer.update(hold_version=F("hold_version") + 1) != 1:
+            return False
+        enqueue("plans.hold", plan_id=plan.pk)
+    return True
+
+
 def tell_again() -> None:
     """Nodes whose last word was lost with a worker or a wire are told once more."""
     untold = Plan.objects.filter(hold_version__gt=0, rooms__told__lt=F("hold_version"))

@@ -1,5 +1,6 @@
 """Moves that go right after a checkpoint: which may go now, which wait on, and which have waited long enough."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,16 +22,27 @@ from scheduler.plan.operations import LEAVE
 def ready(plan: Plan, steps: list[Step], snapshot: Snapshot) -> list[Step]:
     """Of the steps of a wave those that go now; those that nobody waits for any longer are left out with their chains.
 
-    ``snapshot`` is the reading on which the wave was judged.
+    Those that wait for nothing go first, and while any move is in flight nobody looks for checkpoints: the time of
+    those that wait begins when nothing else holds them up.  ``snapshot`` is the reading on which the wave was judged.
     """
-    waiting = {step.pod for step in steps if step.checkpoint is not None}
-    pods = range(len(snapshot.pod_name)) if waiting else ()
-    rows = {key: pod for pod in pods if (key := snapshot.pod_key(pod)) in waiting}
-    found = [step for step in steps if step.checkpoint is None or _goes(plan, step, snapshot, rows.get(step.pod))]
-    if not waiting:
-        return found
-    left = set(Step.objects.filter(plan=plan, state=StepState.WAITING).values_list("pk", flat=True))
-    return [step for step in found if step.pk in left]
+    plain = [step for step in steps if step.checkpoint is None]
+    if plain or not steps:
+        return plain
+    waiting = {step.pod for step in steps}
+    rows = {key: pod for pod in range(len(snapshot.pod_name)) if (key := snapshot.pod_key(pod)) in waiting}
+    found = [step for step in steps if _goes(plan, step, snapshot, rows.get(step.pod))]
+    left = Step.objects.filter(plan=plan, run_wave=steps[0].run_wave, state=StepState.WAITING)
+    if left.count() < len(steps):
+        return []  # chains were left out: what remains is judged again before any of it goes
+    if found:
+        begin_anew(plan, found)
+    return found
+
+
+def begin_anew(plan: Plan, going: Sequence[Step] = ()) -> None:
+    """The moves that wait have their whole time again, and a checkpoint that came while nobody looked is an old one."""
+    waiting = Step.objects.filter(plan=plan, due_at__isnull=False, state=StepState.WAITING)
+    waiting.exclude(pk__in=[step.pk for step in going]).update(due_at=None)
 
 
 def _goes(plan: Plan, step: Step, snapshot: Snapshot, pod: int | None) -> bool:

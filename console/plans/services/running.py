@@ -10,7 +10,7 @@ from console.dispatch.services import enqueue
 from console.plans import selectors
 from console.plans.choices import State, StepState
 from console.plans.models import Plan, Step
-from console.plans.services import checking, dropping, locks, pacing
+from console.plans.services import checking, dropping, locks, pacing, patience
 from console.plans.services.broker import require_broker
 from console.plans.services.staleness import mark_stale_if_changed, refuse_unless_holds
 from console.plans.services.transition import Conflict, announce, change, read, why_not
@@ -113,7 +113,7 @@ def _go_on(plan: Plan, actor: Any, owner: Any, reason: str) -> Plan:
             waits_for="",
         )
         dropping.drop_lost(plan, broken)
-        plan.steps.filter(due_at__isnull=False, state=StepState.WAITING).update(due_at=None)  # its time begins anew
+        patience.begin_anew(plan)
         locks.take(plan, owner)
         enqueue("plans.execute", plan_id=plan.pk)
     return plan

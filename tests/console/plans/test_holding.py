@@ -12,6 +12,7 @@ from console.audit.models import Entry
 from console.connectors.changes import Arrived
 from console.connectors.models import SimulatedCluster, SimulatedOperation
 from console.connectors.moves import holds
+from console.connectors.protocol import Outcome
 from console.connectors.simulated import SimulatedConnector
 from console.connectors.tide import Held
 from console.plans import execution, selectors, services
@@ -22,7 +23,7 @@ from console.policies.services import set_value
 from scheduler.cluster.records import PodRecord
 from scheduler.plan import plan as core
 from scheduler.plan.goal import Goal, Seat
-from scheduler.plan.operations import Bind
+from scheduler.plan.operations import Bind, Operation
 from tests.builders.people import approver, operator, viewer
 from tests.builders.worlds import world
 from tests.console.plans.browsing import page_of
@@ -189,6 +190,24 @@ def test_a_word_that_was_lost_is_told_again_and_once(monkeypatch: pytest.MonkeyP
     assert (sent, SimulatedOperation.objects.count(), kept(one)) == (["plans.hold"], count, {})
 
 
+def test_a_word_that_was_overtaken_while_it_was_told_is_not_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, plan = emptied()
+    services.extend_hold(operator(), plan.pk, 48, "the gang is late")
+    real = SimulatedConnector.execute
+
+    def slow(self: SimulatedConnector, operation: Operation, key: str, **given: bool) -> Outcome:
+        monkeypatch.setattr(SimulatedConnector, "execute", real)
+        services.release_hold(operator(), plan.pk, "it is gone")
+        execution.tell_holds(plan.pk)  # another worker, who is faster
+        return real(self, operation, key, **given)
+
+    monkeypatch.setattr(SimulatedConnector, "execute", slow)
+    execution.tell_holds(plan.pk)
+    assert kept(one)
+    execution.tell_holds(plan.pk)
+    assert kept(one) == {}
+
+
 def test_a_newer_hold_of_another_plan_stands_and_its_targets_are_said() -> None:
     one, plan = emptied()
     other = Plan.objects.create(
@@ -201,5 +220,5 @@ def test_a_newer_hold_of_another_plan_stands_and_its_targets_are_said() -> None:
     services.release_hold(operator(), plan.pk, "r")
     execution.tell_holds(plan.pk)
     assert {node: held.gang for node, held in kept(one).items()} == {"n1": "jobs/x"}
-    plan.steps.update(target_node="n1")
+    plan.steps.update(target_node="n1", state="waiting")
     assert selectors.held_words(selectors.held_targets(plan)) == f"n1 is held for gang jobs/x by plan {other.pk}"

@@ -107,6 +107,43 @@ def test_a_reading_that_kept_its_instant_makes_no_checkpoint_newer() -> None:
     assert patience.ready(plan, [step], snapshot) == [step]
 
 
+def test_the_others_of_its_wave_go_first_and_its_time_begins_after_them() -> None:
+    _one, plan = proposed()
+    started(plan)
+    Step.objects.filter(plan=plan).update(run_wave=0)
+    copied, waits = Step.objects.filter(plan=plan).order_by("index")
+    snapshot = checking.newest_of(plan).snapshot
+    assert patience.ready(plan, [copied, waits], snapshot) == [copied]
+    assert Step.objects.get(pk=waits.pk).due_at is None
+    Step.objects.filter(plan=plan).update(due_at=timezone.now())
+    patience.begin_anew(plan, [copied])
+    assert [step.due_at is None for step in Step.objects.filter(plan=plan).order_by("index")] == [False, True]
+
+
+class _Killed(BaseException):
+    pass
+
+
+def test_a_checkpoint_that_came_while_no_worker_looked_is_an_old_one() -> None:
+    one, plan = proposed()
+
+    def die() -> None:
+        raise _Killed
+
+    with pytest.raises(_Killed):
+        ran_with(started(plan), die)
+    now = checking.newest_of(plan).snapshot.now_s
+    one.happen(pod_set("t", checkpoint_s=now - 300))
+    Plan.objects.filter(pk=plan.pk).update(heartbeat_at=timezone.now() - timedelta(minutes=1))
+
+    def write() -> None:
+        assert where(one)["t"] == "n1"
+        one.happen(pod_set("t", checkpoint_s=now))
+
+    done = ran_with(plan, write)
+    assert (done.state, where(one)["t"]) == ("succeeded", "n3")
+
+
 def test_a_pause_begins_the_wait_anew_and_an_abort_ends_it() -> None:
     _one, plan = proposed()
     ran_with(started(plan), lambda: services.pause_plan(operator(), plan.pk, "lunch"))
