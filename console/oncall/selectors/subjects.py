@@ -103,7 +103,8 @@ def outcome_of(alert: Alert) -> str:
     if plan.state == State.PROPOSED:
         return "nobody can approve it any more: plans there are reports"
     if plan.approver is not None and alert.kind != Kind.HALTED:
-        return f"approved by {plan.approver.get_username()}"
+        by_policy = last is not None and last.policy
+        return "started automatically, by policy" if by_policy else f"approved by {plan.approver.get_username()}"
     if plan.state == State.REJECTED and last is not None:
         return f"rejected by {last.user.get_username()}"
     said = f": {plan.reason}" if plan.reason else ""

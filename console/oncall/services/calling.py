@@ -19,7 +19,7 @@ from console.oncall.choices import EventKind, MessageState, Reach
 from console.oncall.ladder import Call
 from console.oncall.models import Alert, Event, Message
 from console.oncall.selectors.alerts import next_call
-from console.oncall.selectors.subjects import Subject, is_due, outcome_of, subjects
+from console.oncall.selectors.subjects import GRACE, Subject, is_due, outcome_of, subjects
 from console.oncall.services import wording
 from console.oncall.turns import quiet_until
 
@@ -30,8 +30,10 @@ SENT_AGAIN = 50  # messages that one sweep sends out once more
 def sweep(now: datetime | None = None) -> None:
     """Safe to run twice at once."""
     at = now or timezone.now()
-    there = subjects(at)
-    resolve_over({one.key for one in there}, at)
+    # Read before the plans are: an alert that another worker opens in between is not taken for one that is over.
+    known = list(Alert.objects.filter(resolved_at__isnull=True).select_related("plan"))
+    there = subjects(max([at, *(alert.opened_at for alert in known)]))
+    resolve_over(known, {one.key for one in there}, at)
     for subject in there:
         open_alert(subject, at)
     call_due(at)
@@ -42,7 +44,7 @@ def sweep(now: datetime | None = None) -> None:
 def open_alert(subject: Subject, now: datetime) -> Alert | None:
     """None where it is open already, was answered, is not due, or no rota covers the place."""
     if Alert.objects.filter(key=subject.key).exists():
-        return None
+        return _open_again(subject, now)
     rota = selectors.rota_for(subject.plan.cluster)
     if rota is None or not is_due(subject, rota.review_hours, now):
         return None
@@ -59,9 +61,22 @@ def open_alert(subject: Subject, now: datetime) -> Alert | None:
     return alert
 
 
-def resolve_over(holding: set[str], now: datetime) -> None:
+def _open_again(subject: Subject, now: datetime) -> Alert | None:
+    """Where nobody could decide for a while and somebody can again; None of what is open, or was over just now."""
+    over = Alert.objects.filter(key=subject.key, resolved_at__lte=now - GRACE)
+    with transaction.atomic():
+        anew = {"resolved_at": None, "outcome": "", "reached": "", "acknowledged_by": None, "acknowledged_until": None}
+        if not over.update(due_at=now, **anew):
+            return None
+        alert = Alert.objects.get(key=subject.key)
+        note(alert, EventKind.OPENED, f"{subject.kind.label} again", at=now)
+        tell(alert, "alert.opened")
+    return alert
+
+
+def resolve_over(known: list[Alert], holding: set[str], now: datetime) -> None:
     """What no longer needs anybody; what was not sent yet is not sent."""
-    for alert in Alert.objects.filter(resolved_at__isnull=True).select_related("plan"):
+    for alert in known:
         if alert.key in holding:
             continue
         outcome = outcome_of(alert)

@@ -173,6 +173,9 @@ def _fields(said: Fields) -> dict[str, Any]:
     if wrong := wrong_zone(said["zone"]):
         raise RotaError("zone", wrong)
     found = {name: _amount(said, name) for name in RANGES}
+    for name in ("at", "quiet_from", "quiet_until"):
+        if (clock := said.get(name)) is not None and (clock.second or clock.microsecond):
+            raise RotaError(name, "hours and minutes alone, such as 09:30")
     quiet = (said.get("quiet_from"), said.get("quiet_until"))
     if (quiet[0] is None) != (quiet[1] is None) or (quiet[0] is not None and quiet[0] == quiet[1]):
         raise RotaError("quiet_until", "say both ends of the quiet hours, which differ, or neither")

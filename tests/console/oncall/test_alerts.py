@@ -12,16 +12,19 @@ from django.utils import timezone
 from console.audit.models import Entry
 from console.oncall import services
 from console.oncall.models import Alert, Event, Message
-from console.oncall.services import delivering, sending
+from console.oncall.services import calling, delivering, sending
 from console.plans import services as plans
 from console.plans.models import Plan
 from console.plans.services import stepping
+from console.policies.choices import APPROVE, OBSERVE
+from console.policies.models import Setting
 from console.rest.errors import Conflict
 from console.routines.models import Opening
 from console.tenancy.services import Denied
 from tests.builders.people import approver, operator
 from tests.console.oncall.scene import alert, calls, delivered, lines, people, rota, swept, waiting
 from tests.console.plans.scene import requested, scene, started, three_nodes
+from tests.console.policies.test_settings import FLEET, decide
 from tests.console.routines.test_routines import made as routine_made
 
 pytestmark = pytest.mark.django_db
@@ -202,6 +205,40 @@ def test_a_halted_run_and_an_old_review_call_somebody() -> None:
     swept(12 * 60 + 2)
     review.refresh_from_db()
     assert review.outcome == "closed by ada"
+
+
+def test_what_another_worker_opens_meanwhile_is_not_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    rota("ada")
+    plan = waiting()
+    real = calling.subjects
+
+    def looks_too_early(now: datetime) -> list[Any]:
+        monkeypatch.setattr(calling, "subjects", real)
+        services.sweep()
+        return []
+
+    monkeypatch.setattr(calling, "subjects", looks_too_early)
+    services.sweep()
+    assert (alert(plan).state, alert(plan).calls) == ("calling", 1)
+
+
+def test_a_plan_that_was_a_report_for_a_while_calls_again() -> None:
+    rota("ada", "ben")
+    plan = waiting()
+    begun = swept()
+    decide("autonomy", FLEET, OBSERVE)
+    swept(1, begun)
+    assert alert(plan).outcome == "nobody can approve it any more: plans there are reports"
+    Setting.objects.filter(name="autonomy").update(value=APPROVE)
+    swept(2, begun)
+    assert alert(plan).state == "calling" and [name for _, name, _ in calls(plan)] == ["ada", "ben"]
+
+
+def test_handovers_have_hours_and_minutes_alone() -> None:
+    """A second past the handover of its own clock, the day of that handover would be the one before."""
+    for name in ("at", "quiet_from"):
+        with pytest.raises(services.RotaError, match=f"{name}: hours and minutes"):
+            rota("ada", **{name: time(9, 0, 30)})
 
 
 def test_where_no_rota_covers_the_place_nobody_is_called() -> None:
