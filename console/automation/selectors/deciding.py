@@ -12,13 +12,14 @@ from console.automation.selectors.scorecards import Scorecard, allowed_sentence,
 from console.plans import selectors as plans
 from console.plans.choices import State
 from console.plans.models import NodeLock, Plan, Step
-from console.policies.choices import AUTOMATIC
+from console.policies.choices import AUTOMATIC, AUTOMATION, Merge
 from console.policies.models import Setting
-from console.policies.selectors import Resolved, resolved_from, rows_of
+from console.policies.selectors import Resolved, policy_for, resolved_from, rows_of
 from console.ui.figures import number, plural
 
 LEFT, WAITS = "left to people", "waits"
 NEEDED = ("policies.set_policy", "plans.approve_plan", "plans.run_plan")  # of the person whose word it is
+BAR = tuple(one.name for one in AUTOMATION if one.name != "automatic_days")  # how much a pool must show, and how large
 PASSING = frozenset({"fresh", "freeze", "window", "rested", "held"})  # checks that may hold again by themselves
 
 
@@ -75,7 +76,7 @@ def verdict(plan: Plan) -> Verdict:
     if words:
         return Verdict(f"{LEFT}: {words}", allowed)
     cards = tuple(cards_of(pools_of(plan, models)))
-    words = _not_earned(cards) or _too_large(plan, cards) or _in_hands(plan)
+    words = _not_earned(cards) or _too_large(plan, cards) or _lowered(plan, cards) or _in_hands(plan)
     if words:
         return Verdict(f"{LEFT}: {words}", allowed, cards)
     return Verdict(_not_now(plan, allowed), allowed, cards)
@@ -115,9 +116,32 @@ def _too_large(plan: Plan, cards: tuple[Scorecard, ...]) -> str:
     return ""
 
 
+def _lowered(plan: Plan, cards: tuple[Scorecard, ...]) -> str:
+    """Nobody makes it easier for the plans that they ask for themselves."""
+    for model in (card.pool.gpu_model for card in cards):
+        policy = policy_for(plan.cluster, [model])
+        for counts in (policy[name] for name in BAR):
+            if _eased(counts) and _set_by(plan.proposer, counts, plan.cluster, model):
+                label = counts.setting.label.lower()
+                return f"{plan.proposer.get_username()}, who asks for this plan, set “{label}” to {counts.words}"
+    return ""
+
+
+def _eased(counts: Resolved) -> bool:
+    """Less careful than what is built in."""
+    value, usual = counts.value or 0, counts.setting.default or 0
+    return value < usual if counts.setting.merge == Merge.MOST else value > usual
+
+
+def _set_by(user: Any, counts: Resolved, cluster: str, model: str) -> bool:
+    place = None if counts.said is None else counts.said.place
+    rows = rows_of(counts.setting.name, cluster, [model], [])
+    return any(row.place == place and row.by_id == user.pk for row in rows)
+
+
 def _in_hands(plan: Plan) -> str:
-    """Somebody has taken it up already."""
-    glass = plans.glass_of(plan)
+    """Somebody has taken it up already, however long ago."""
+    glass = plan.overrides.select_related("user").first()
     if glass is not None:
         return f"{glass.user.get_username()} broke the glass for it"
     decision = plan.decisions.first()

@@ -53,6 +53,8 @@ def _open_losses(turns: list[PoolTurn]) -> list[PoolTurn]:
 
 
 def _refuse_own(user: Any, losses: list[PoolTurn]) -> None:
-    own = next((one for one in losses if one.plan is not None and one.plan.proposer_id == user.pk), None)
-    if own is not None:
-        raise Denied(f"You asked for plan {own.plan_id}, by which it was lost: somebody else must look at it.")
+    """Of a rollback, the plan that it takes back is what went wrong."""
+    for one in losses:
+        asked = [plan.pk for plan in (one.plan, one.plan and one.plan.undoes) if plan and plan.proposer_id == user.pk]
+        if asked:
+            raise Denied(f"You asked for plan {asked[0]}, by which it was lost: somebody else must look at it.")

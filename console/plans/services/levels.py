@@ -20,6 +20,12 @@ def mark_reports() -> None:
 
 
 def leave_to_people(plan: Plan, words: str) -> None:
-    """Keep why the policy does not start the plan; "" where it did."""
-    if words != plan.left_to_people and Plan.objects.filter(pk=plan.pk).update(left_to_people=words):
+    """Keep why the policy does not start the plan; "" where it did.
+
+    Of two who look at once one approves it, and what the other was refused for is no reason any more.
+    """
+    rows = Plan.objects.filter(pk=plan.pk)
+    if words:
+        rows = rows.filter(approved_at__isnull=True)
+    if words != plan.left_to_people and rows.update(left_to_people=words):
         announce(plan, "plan.left_to_people")

@@ -9,7 +9,7 @@ from django.utils import timezone
 from console.audit.models import Entry
 from console.automation.models import PoolTurn
 from console.plans import services as plans
-from console.plans.models import Decision, NodeLock, Plan
+from console.plans.models import Decision, NodeLock, Override, Plan
 from console.policies import windowing
 from console.policies.choices import APPROVE, AUTOMATIC, Place, Scope
 from console.policies.models import Setting
@@ -36,6 +36,8 @@ def test_a_plan_of_a_routine_is_approved_and_started_by_the_policy() -> None:
     assert entry.detail["settings"] == [{"name": "autonomy", "place": "the whole fleet", "version": 1, "by": "owner"}]
     assert entry.detail["scorecards"][0]["figures"]["whole"] == 2
     assert Entry.objects.get(action="plan.executing", target_id=str(plan.pk)).actor == "policy"
+    plans.leave_to_people(plan, "left to people: it is running")  # what a second worker was refused for
+    assert again(plan).left_to_people == ""
     assert ran(plan).state == "succeeded"
     assert routines.decide_open() == 0
     run = plan.pool_runs.get()
@@ -91,6 +93,16 @@ def _glass(plan: Plan) -> None:
     plans.break_glass(approver(), plan.pk, "it burns")
 
 
+def _glass_that_is_whole_again(plan: Plan) -> None:
+    plans.break_glass(approver(), plan.pk, "it burns")
+    long_ago = timezone.now() - timedelta(hours=1)
+    Override.objects.update(since=long_ago, expires_at=long_ago + timedelta(minutes=15))
+
+
+def _made_easy_by_the_owner(plan: Plan) -> None:
+    Setting.objects.filter(name="automatic_plans").update(by=plan.proposer)
+
+
 def _paused(plan: Plan) -> None:
     routines.pause_routine(operator(), Opening.objects.get(plan=plan).routine_id, "holidays")
 
@@ -131,6 +143,8 @@ def _locked(plan: Plan) -> None:
         (_two_people_when_proposed, "left to people: two people must approve it: the policy asked for them when"),
         (_more_is_asked, f"left to people: {MODEL} in default: automatic is allowed; earned 2 of 6 plans; until"),
         (_glass, "left to people: approver broke the glass for it"),
+        (_glass_that_is_whole_again, "left to people: approver broke the glass for it"),
+        (_made_easy_by_the_owner, "left to people: operator, who asks for this plan, set “to earn: plans” to 2 plans"),
         (_paused, "is paused"),
         (_frozen, "waits: Frozen: the whole fleet, by operator"),
         (_blackout, "waits: closed: blackout of the whole fleet, by approver: month end"),

@@ -160,6 +160,14 @@ def test_who_asked_for_the_plan_does_not_give_it_back_and_a_newer_loss_has_to_be
     newest = PoolTurn.objects.latest("pk")
     services.give_back(approver(), one.source.pk, CLUSTER, MODEL, lost=newest.pk, reason="fine")
     assert turns() == ["lost", "lost", "given_back"]
+    back = Plan.objects.create(
+        kind="rollback", title="back", source=one.source, cluster=CLUSTER, proposer=operator(), undoes=plan, parent=plan
+    )
+    lost = PoolTurn.objects.create(
+        source=one.source, cluster=CLUSTER, gpu_model=MODEL, turn="lost", plan=back, reason="was taken back"
+    )
+    with pytest.raises(Denied, match=f"You asked for plan {plan.pk}"):
+        services.give_back(approver("both"), one.source.pk, CLUSTER, MODEL, lost=lost.pk, reason="fine")
 
 
 def test_after_a_surprise_the_next_plan_of_the_routine_is_left_to_people() -> None:
