@@ -34,8 +34,8 @@ def add_window(
 ) -> Window:
     """From now on plans run there only inside it, or not inside it.  Raises ``Denied`` or ``SettingError``."""
     require(user, "policies.set_policy")
-    skipped = sorted(set(skip_days or []))
-    _refuse(kind, cron, minutes, zone, reason, skipped)
+    _refuse(kind, cron, minutes, zone, reason, skip_days or [])
+    skipped = sorted({date.fromisoformat(day).isoformat() for day in skip_days or []})  # as they are compared
     refuse_unknown(user, place)
     with transaction.atomic():
         row = Window.objects.create(

@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
@@ -63,9 +63,10 @@ def plans_to_repeat(viewer: Any, limit: int = 30) -> list[Plan]:
 
 
 def open_plan_of(routine: Routine) -> Plan | None:
-    """The plan of this routine that is not over, if there is one."""
-    rows = Plan.objects.filter(pk__in=Opening.objects.filter(routine=routine).values("plan")).exclude(state__in=FINAL)
-    return rows.order_by("-pk").first()
+    """The plan of this routine that is not over, or one that people made of it: a part, a cut, the same again."""
+    opened = Opening.objects.filter(routine=routine).values("plan")
+    rows = Plan.objects.filter(Q(pk__in=opened) | Q(parent__in=opened) | Q(parent__parent__in=opened))
+    return rows.exclude(state__in=FINAL).order_by("-pk").first()
 
 
 def next_runs(routine: Routine, now: datetime | None = None) -> list[Run]:

@@ -44,7 +44,8 @@ def find_plans(viewer: Any, words: str) -> QuerySet[Plan]:
     """By number, or by words of the title or cluster."""
     found = Q(title__icontains=words) | Q(cluster__icontains=words)
     number = words.lower().removeprefix("plan").strip()
-    return plans(viewer).filter(found | Q(pk=int(number)) if number.isascii() and number.isdigit() else found)
+    is_row = number.isascii() and number.isdigit() and len(number) <= 18
+    return plans(viewer).filter(found | Q(pk=int(number)) if is_row else found)
 
 
 def plan_detail(viewer: Any, plan_id: int) -> Plan:

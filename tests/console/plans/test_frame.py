@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from console.live import topics
-from console.plans import services
+from console.plans import selectors, services
 from console.plans.models import Freeze
 from tests.builders.pages import squeezed
 from tests.builders.people import operator, tenant, viewer
@@ -91,6 +91,10 @@ def test_a_tenant_is_not_told_why() -> None:
     _freeze()
     page = _part(tenant(), "banners")
     assert "Frozen" in page and "Power works" not in page
+
+
+def test_a_number_that_is_no_rows_finds_nothing() -> None:
+    assert list(selectors.find_plans(viewer(), "9" * 5000)) == []
 
 
 def test_there_are_no_other_parts() -> None:

@@ -138,6 +138,11 @@ def test_what_is_wrong_is_named(wrong: dict[str, Any], field: str) -> None:
     assert error.value.field == field
 
 
+def test_days_to_skip_are_kept_as_they_are_compared() -> None:
+    row = windowing.add_window(approver(), Place(), **{**GOOD, "skip_days": ["20261224", "2026-12-24"]})
+    assert row.skip_days == ["2026-12-24"]
+
+
 def test_an_ended_window_no_longer_counts_and_stays_readable(client: Any) -> None:
     row = windowing.add_window(approver(), Place(), **{**GOOD, "cron": "0 * * * *", "minutes": 60})
     assert not windows.gate_for("default", (), ()).open

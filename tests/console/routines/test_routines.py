@@ -10,6 +10,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from console.audit.models import Entry
+from console.consolidation import services as desk
 from console.inventory.models import Observation
 from console.plans import services as plans
 from console.plans.models import Plan
@@ -75,8 +76,12 @@ def test_never_two_plans_of_one_routine() -> None:
     last = Plan.objects.latest("pk")
     assert row.openings.first().words == f"plan {last.pk} is not over: requested"  # type: ignore[union-attr]
     plans.cancel_plan(operator(), last.pk)
-    assert services.open_due(row.next_at + 2 * HOUR) == 1
-    assert [outcome for _, outcome in history(row)] == ["opened", "held", "opened"]
+    again = desk.request_again(operator("another"), last.pk)
+    assert services.open_due(row.next_at + 2 * HOUR) == 0
+    assert row.openings.first().words == f"plan {again.pk} is not over: requested"  # type: ignore[union-attr]
+    plans.cancel_plan(operator("another"), again.pk)
+    assert services.open_due(row.next_at + 3 * HOUR) == 1
+    assert [outcome for _, outcome in history(row)] == ["opened", "held", "held", "opened"]
 
 
 def test_what_was_missed_is_said_start_by_start() -> None:
