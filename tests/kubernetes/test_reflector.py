@@ -203,7 +203,25 @@ def test_absent_kind_is_asked_for_rarely_and_forbidden_one_is_said() -> None:
         assert api.reflector.phase == phase
         assert api.reflector.ready
         assert isinstance(api.wire, Wait)
-        assert api.wire.seconds >= 60
+        assert (api.wire.seconds >= 60) is (status == 404)
+
+
+def test_who_is_forbidden_asks_again_soon_then_ever_more_rarely() -> None:
+    """As a server that has just started forbids everything until it has read its roles."""
+    reflector, waits = Reflector(random.Random(0), True, LIMITS), []
+    reflector.start()
+    for turn in range(40):
+        (wait,) = reflector.step(Refused(403, "no"), float(turn))
+        assert isinstance(wait, Wait)
+        waits.append(wait.seconds)
+        reflector.step(Woke(), turn + 0.5)
+    assert sum(waits[:4]) < 20 * LIMITS.first_wait_s
+    assert all(0.8 * LIMITS.forbidden_s <= seconds <= 1.2 * LIMITS.forbidden_s for seconds in waits[10:])
+    reflector.step(LISTED, 50.0)
+    reflector.step(Opened(), 51.0)
+    (again,) = reflector.step(Refused(403, "no"), 52.0)
+    assert isinstance(again, Wait)
+    assert again.seconds <= 1.2 * LIMITS.first_wait_s
 
 
 @pytest.mark.parametrize("version", ["9" * 5_000, "007", "-1", "1e3", "\u0661\u0662", "abc", " 5"])

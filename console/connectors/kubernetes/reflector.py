@@ -113,6 +113,7 @@ class Reflector:
     _after: Wire = AFRESH
     _failures: int = 0  # of lists, in a row
     _broken: int = 0  # watches in a row that brought nothing
+    _denied: int = 0  # answers in a row that we may not ask
     _expired: int = 0
     _page: int = 0
     _opened_at: float | None = None
@@ -136,7 +137,7 @@ class Reflector:
                 return self._paged(given, now)
             case Opened():
                 self._opened_at = self.fresh_at = now
-                self.forbidden = False
+                self.forbidden, self._denied = False, 0
                 self.reason = self.reason if self._doubted else ""
                 return []
             case Changed():
@@ -326,7 +327,10 @@ class Reflector:
             return self._unknown_kind(now)
         if status == 403:
             self.ready, self.forbidden = self.ready or not self.needed, True
-            wait = self._wait(self.rng.uniform(0.8, 1.2) * self.limits.forbidden_s, self.reason, AFRESH)
+            # A server that has just started forbids everything until it has read its roles.
+            seconds = min(self.limits.first_wait_s * 2**self._denied, self.limits.forbidden_s)
+            self._denied = min(self._denied + 1, 30)
+            wait = self._wait(self.rng.uniform(0.8, 1.2) * seconds, self.reason, AFRESH)
             self.phase = Phase.FORBIDDEN
             return [wait]
         asked = min(max(refused.retry_after_s or 0.0, 0.0), self.limits.longest_asked_s)
