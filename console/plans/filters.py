@@ -24,7 +24,8 @@ class PlanFilter(filters.FilterSet):
 
     def words(self, rows: QuerySet[Plan], name: str, value: str) -> QuerySet[Plan]:
         found = Q(title__icontains=value) | Q(cluster__icontains=value)
-        return rows.filter(found | Q(pk=int(value)) if value.isascii() and value.isdigit() else found)
+        is_row = value.isascii() and value.isdigit() and len(value) <= 18
+        return rows.filter(found | Q(pk=int(value)) if is_row else found)
 
 
 class MoveFilter(filters.FilterSet):

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from console.live import topics
 from console.plans import selectors, services
+from console.plans.filters import PlanFilter
 from console.plans.models import Freeze
 from tests.builders.pages import squeezed
 from tests.builders.people import operator, tenant, viewer
@@ -95,6 +96,7 @@ def test_a_tenant_is_not_told_why() -> None:
 
 def test_a_number_that_is_no_rows_finds_nothing() -> None:
     assert list(selectors.find_plans(viewer(), "9" * 5000)) == []
+    assert list(PlanFilter({"q": "9" * 5000}, selectors.plans(viewer())).qs) == []
 
 
 def test_there_are_no_other_parts() -> None:
