@@ -103,7 +103,7 @@ _ROWS = (
         "PodDisruptionBudget",
         "poddisruptionbudgets",
         "policy",
-        "v1",
+        "v1 v1beta1",  # before 1.21; an empty selector means nothing there and everything since, the careful reading
         builtin.PodDisruptionBudget,
         "how many pods may be away",
     ),
