@@ -90,7 +90,7 @@ def _turn(held: Run) -> bool:
     wave = waiting.order_by("run_wave").values_list("run_wave", flat=True).first()
     failed = Step.objects.filter(plan=plan, state=StepState.FAILED, ended_at__gt=plan.resumed_at).order_by("run_wave")
     first = failed.first()
-    if first is not None and (wave is None or first.run_wave < wave):
+    if first is not None and (wave is None or first.run_wave < wave or patience.nothing_else(plan, wave)):
         count = failed.count()
         words = f"{count:,} move failed" if count == 1 else f"{count:,} moves failed"
         if wave is not None:

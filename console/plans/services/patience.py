@@ -39,6 +39,12 @@ def ready(plan: Plan, steps: list[Step], snapshot: Snapshot) -> list[Step]:
     return found
 
 
+def nothing_else(plan: Plan, wave: int) -> bool:
+    """All that is left of a run wave waits for checkpoints: a move that failed in it is a surprise now, not then."""
+    left = Step.objects.filter(plan=plan, run_wave=wave, state=StepState.WAITING).only("checkpoint")
+    return all(step.checkpoint is not None for step in left)
+
+
 def begin_anew(plan: Plan, going: Sequence[Step] = ()) -> None:
     """The moves that wait have their whole time again, and a checkpoint that came while nobody looked is an old one."""
     waiting = Step.objects.filter(plan=plan, due_at__isnull=False, state=StepState.WAITING)

@@ -120,6 +120,16 @@ def test_the_others_of_its_wave_go_first_and_its_time_begins_after_them() -> Non
     assert [step.due_at is None for step in Step.objects.filter(plan=plan).order_by("index")] == [False, True]
 
 
+def test_a_move_that_failed_halts_the_run_and_waits_for_no_checkpoint() -> None:
+    _one, plan = proposed()
+    started(plan)
+    Step.objects.filter(plan=plan).update(run_wave=0)
+    failed = {"state": "failed", "detail": "r", "ended_at": timezone.now()}
+    done = ran_with(plan, lambda: Step.objects.filter(pod="jobs/c").update(**failed))
+    assert (done.state, Step.objects.get(pod="jobs/t").state) == ("halted", "waiting")
+    assert "1 move failed in wave 1" in done.reason
+
+
 class _Killed(BaseException):
     pass
 
