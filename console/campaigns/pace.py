@@ -54,6 +54,7 @@ class Group:
     allowed: bool = False  # an approver let it be taken out without a move
     marked: bool = False  # somebody said that the work is done
     outcome: str = ""  # of a group that is given back: what it becomes
+    shut: str = ""  # its plan expired, and its windows are closed until then, in words
 
     @property
     def live(self) -> tuple[Node, ...]:
@@ -275,7 +276,8 @@ def _with_plan(moment: Moment, group: Group) -> Iterator[Instruction]:
     elif group.plan in NO and moment.limits.refused == Refused.SKIP:
         yield _leave(group, G.SKIPPED, f"its plan was {group.plan}: {group.plan_reason}")
     elif group.plan != DONE:
-        yield _ask_again(moment, group, f"plan {_word(group.plan)}: {group.plan_reason}")
+        shut = f"; its windows are {group.shut}" if group.shut else ""
+        yield _ask_again(moment, group, f"plan {_word(group.plan)}: {group.plan_reason}{shut}")
 
 
 def _without_a_move(moment: Moment, group: Group, clear: bool) -> Iterator[Instruction]:
@@ -299,7 +301,7 @@ def _busy(group: Group) -> str:
 def _ask_again(moment: Moment, group: Group, why: str) -> Go:
     if moment.state == C.ENDING:
         return _ended(group)
-    if moment.acts and group.asks >= moment.limits.asks:
+    if moment.acts and group.asks >= moment.limits.asks and not group.shut:
         return _leave(group, G.FAILED, f"asked {_times(group.asks)}; {why}")
     wait = AGAIN_AFTER if moment.acts else AGAIN_BY_HAND_AFTER
     return Go(group.pk, G.AGAIN, why, again_at=moment.now + wait)
@@ -329,6 +331,8 @@ def _again(moment: Moment, group: Group) -> Iterator[Instruction]:
         yield Go(group.pk, G.DRAINED, "its nodes are clear")
         return
     if moment.state != C.ACTIVE or moment.frozen or group.again_at is None or moment.now < group.again_at:
+        return
+    if moment.acts and group.shut:  # the next one could not run either, and would be one of those that failed
         return
     out, left = _left_out(group)
     yield from out

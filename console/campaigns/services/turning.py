@@ -20,8 +20,9 @@ from console.dispatch.services import enqueue
 from console.inventory import services as inventory
 from console.inventory.models import Observation, Source
 from console.plans import lifecycle
+from console.plans.choices import State as PlanState
 from console.plans.models import Plan
-from console.plans.selectors import active_freezes, covers, frozen_words
+from console.plans.selectors import active_freezes, covers, frozen_words, gate_of
 from console.rest.errors import Conflict
 from console.tenancy.services import Denied
 from scheduler.cluster.build import restrict
@@ -198,7 +199,13 @@ def _group(group: Group, nodes: tuple[pace.Node, ...], seen: _Seen) -> pace.Grou
         allowed=group.allowed,
         marked=group.marked,
         outcome=group.outcome,
+        shut=_shut(plan),
     )
+
+
+def _shut(plan: Plan | None) -> str:
+    gate = None if plan is None or plan.state != PlanState.EXPIRED else gate_of(plan)
+    return "" if gate is None or gate.open else gate.words
 
 
 def _node(group: Group, member: Member, seen: _Seen, chosen: set[str], renewed: set[str]) -> pace.Node:

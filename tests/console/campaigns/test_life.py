@@ -19,6 +19,8 @@ from console.consolidation import services as desk
 from console.inventory.models import Source
 from console.plans import services as plans
 from console.plans.models import Plan
+from console.policies import windowing
+from console.policies.choices import Place
 from console.rest.errors import Conflict
 from console.tenancy.services import Denied
 from tests.builders.people import approver, operator, viewer
@@ -237,6 +239,24 @@ def test_what_somebody_asks_again_is_the_groups_plan_unless_the_owner_could_appr
     assert looked(one, row, 2) == [("s1", "skipped"), ("s2", "skipped")]
     other.refresh_from_db()
     assert other.state == "requested"  # it is another person's, who may want it all the same
+
+
+def test_a_plan_that_expires_outside_its_windows_is_asked_again_when_they_open() -> None:
+    one = scene(two_switches())
+    row = made(one, most_asks=1)
+    services.begin_campaign(operator(), row.pk)
+    looked(one, row)
+    planning.compute(plan_of(row, 0).pk)
+    dark = windowing.add_window(
+        approver(), Place(), kind="blackout", cron="0 * * * *", minutes=60, zone="UTC", reason="month end"
+    )
+    Plan.objects.filter(pk=plan_of(row, 0).pk).update(state="expired", ended_at=timezone.now())
+    assert looked(one, row)[0] == ("s1", "again")
+    assert "its windows are closed" in Group.objects.get(campaign=row, position=0).reason
+    Group.objects.filter(campaign=row, position=0).update(again_at=timezone.now())
+    assert looked(one, row, 2)[0] == ("s1", "again")
+    windowing.end_window(approver(), dark.pk)
+    assert looked(one, row)[0] == ("s1", "planning")
 
 
 def test_a_node_is_never_in_two_campaigns() -> None:

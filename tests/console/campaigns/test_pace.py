@@ -242,6 +242,7 @@ def at(*groups: pace.Group, **fields: object) -> pace.Moment:
         (at(alone(G.APPROVAL, plan="rejected", asks=1)), [G.RETURNING], "its plan was rejected"),
         (at(alone(G.APPROVAL, plan="expired", asks=1)), [G.AGAIN], "plan expired"),
         (at(alone(G.APPROVAL, plan="stale", asks=2)), [G.RETURNING], "asked 2 times; plan stale"),
+        (at(alone(G.APPROVAL, plan="expired", asks=2, shut="closed")), [G.AGAIN], "its windows are closed"),
         (at(alone(G.ASKED, plan="nothing_to_do", asks=1)), [G.AGAIN], "plan not possible"),
         (at(alone(G.ASKED, plan="nothing_to_do", reached=True, busy=False)), [G.APPROVAL], "nothing has to move"),
         (at(alone(G.APPROVAL, plan="nothing_to_do", reached=True, asks=1)), [G.AGAIN], "pods came to n"),
