@@ -87,6 +87,7 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
     return [
         Shot("fleet", "operator", "/", "#fleet-map[data-ready=true]", "#fleet-grid"),
         Shot("plan", "approver", waiting, "[data-planmap][data-ready=true]"),
+        Shot("decide", "approver", f"{waiting}decide/"),
         Shot("plan-stale", "operator", stale, "[data-planmap][data-ready=true]"),
         Shot("new-plan", "operator", "/consolidation/new/"),
         Shot("node", "operator", node),
@@ -122,6 +123,8 @@ def _runs(stack: Stack, browser: Browser) -> list[Shot]:
         Shot("plans-beside", "operator", f"{aborted}beside/"),
         Shot("policies", "operator", "/policies/"),
         Shot("automation", "operator", "/policies/automation/"),
+        Shot("on-call", "approver", "/oncall/"),
+        Shot("campaign", "operator", "/campaigns/new/"),
     ]
 
 
