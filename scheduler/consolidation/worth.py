@@ -28,10 +28,11 @@ def priced(plan: Plan, snapshot: Snapshot, rates_of: RatesOf, gain_s: float) -> 
 def worthwhile(plan: Plan, snapshot: Snapshot, rates_of: RatesOf, gain_s: float, least: float) -> Plan:
     """The plan without the chains whose worth is below ``least``, and without those that cannot do without them.
 
+    Where ``least`` is 0 nothing is left out, whatever it costs: the worth of a chain that loses GPUs is below that.
     Chains go until all that are left are worth it and the judge has nothing to say; in the end that may be none.
     """
     dear: dict[str, float] = {}
-    while plan.moves:
+    while least > 0 and plan.moves:
         below = {price.chain: price for price in priced(plan, snapshot, rates_of, gain_s) if price.worth < least}
         if not below:
             break

@@ -51,6 +51,16 @@ def test_an_empty_node_that_receives_is_taken_off_what_is_gained() -> None:
     assert sum(p.gpus for p in prices) == 3 * 8 - 16
 
 
+def test_what_loses_gpus_stays_where_nobody_asks_for_a_worth() -> None:
+    """Two nodes of three GPUs for one of eight: a node more is empty, and two GPUs fewer."""
+    made = world().node("n0", 8).node("n1", 3).node("n2", 3).pod("a", "n1", 2).pod("b", "n2", 2)
+    plan, snapshot = plan_of(made), made.snapshot()
+    assert plan.net_emptied == 1
+    assert max(price.worth for price in priced(plan, snapshot, flat, HOUR)) < 0
+    assert worthwhile(plan, snapshot, flat, HOUR, 0) is plan
+    assert not worthwhile(plan, snapshot, flat, HOUR, 1).moves
+
+
 def test_rates_are_those_of_pool_and_tenant() -> None:
     made = world().nodes("n1", "n3").pod("a", "n1", 1, tenant="slow").pod("l", "n3", 4, locked=True)
     plan, snapshot = plan_of(made), made.snapshot()
