@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from scheduler import cli
+from scheduler.cli.verbs import consolidate
 from scheduler.cluster import codec
 from scheduler.consolidation.params import Params, Progress
 from scheduler.plan.plan import Plan
@@ -171,7 +172,7 @@ def test_every_option_reaches_the_planner(snapshot: Path, monkeypatch: pytest.Mo
         asked.append((params, seed))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "plan_moves", plan)
+    monkeypatch.setattr(consolidate, "plan_moves", plan)
     options = [
         "--depth",
         "1",
@@ -194,7 +195,7 @@ def test_every_option_reaches_the_planner(snapshot: Path, monkeypatch: pytest.Mo
 
 def test_an_interrupt_stops_the_planner_once() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with cli._progress() as tell:
+    with consolidate._progress() as tell:
         assert tell(Progress(1, 5, 1, 2, 0, 0))
         signal.raise_signal(signal.SIGINT)
         assert not tell(Progress(1, 5, 2, 2, 0, 0))
