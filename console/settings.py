@@ -301,7 +301,7 @@ DRF_STANDARDIZED_ERRORS = {
         "400": "console.rest.serializers.RefusalSerializer",
         "409": "console.rest.serializers.ConflictSerializer",
     },
-    "ALLOWED_ERROR_STATUS_CODES": ["400", "401", "403", "404", "409", "429"],
+    "ALLOWED_ERROR_STATUS_CODES": ["400", "401", "403", "404", "409", "415", "429"],
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Slackline",

@@ -1,4 +1,8 @@
-"""What the OpenAPI schema promises, tried by schemathesis: invented calls by people of several roles, with tokens."""
+"""What the OpenAPI schema promises, tried by schemathesis: invented calls by people of several roles, with tokens.
+
+Drawn calls are made by everybody, on every database.  The many calls at the bounds of each field are made on PostgreSQL,
+which refuses more than SQLite does, and by those who may do most: others are refused before a field is looked at.
+"""
 
 from collections.abc import Iterator
 from io import BytesIO
@@ -9,10 +13,11 @@ import schemathesis
 from django.core.cache import cache
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis import checks
+from schemathesis.generation.meta import TestPhase
 
 from console.tenancy import services as tenancy
 from tests.builders.people import approver, tenant, viewer
@@ -27,7 +32,9 @@ CHECKS = (
     checks.response_schema_conformance,
     checks.response_headers_conformance,
 )
-EXAMPLES = 5
+EXAMPLES = 4
+PHASES = (Phase.generate,) if connection.vendor == "sqlite" else (Phase.explicit, Phase.generate)
+MAY_MOST = "approver"
 
 
 def _schema() -> Any:
@@ -70,17 +77,21 @@ def people() -> Iterator[dict[str, dict[str, str]]]:
     deadline=None,
     derandomize=True,
     database=None,
-    phases=[Phase.explicit, Phase.generate],
+    phases=PHASES,
     suppress_health_check=list(HealthCheck),
 )
 def test_answers_are_as_promised(case: Any, people: dict[str, dict[str, str]]) -> None:
     """Those with fewer rights ask first: what they are refused changes nothing."""
-    for role, headers in people.items():
+    for role, headers in _callers(case, people).items():
         answer = case.call(headers=headers)
         assert answer.status_code < 500, f"{role}: a request never breaks the server"
         case.validate_response(answer, checks=CHECKS)
         if answer.status_code >= 400:
             _envelope(answer.json())
+
+
+def _callers(case: Any, people: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    return people if case.meta.phase.name == TestPhase.FUZZING else {MAY_MOST: people[MAY_MOST]}
 
 
 def _envelope(body: dict[str, Any]) -> None:
