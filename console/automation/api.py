@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 
 from console.automation import selectors, services
 from console.automation import serializers as shapes
+from console.rest import bodies
 from console.rest.permissions import NeedsPermission
 
 VIEW, SET = "policies.view_policy", "policies.set_policy"
@@ -24,9 +25,8 @@ class ScorecardList(APIView):
     )
     def get(self, request: Request) -> Response:
         """The scorecard of every pool."""
-        asked = shapes.PoolAskedSerializer(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        cards = selectors.scorecards(request.user, **asked.validated_data)
+        asked = bodies.checked(shapes.PoolAskedSerializer, request.query_params).validated_data
+        cards = selectors.scorecards(request.user, **asked)
         return Response(shapes.ScorecardSerializer(cards, many=True).data)
 
 
@@ -49,8 +49,6 @@ class GiveBack(APIView):
     @extend_schema(request=shapes.GiveBackSerializer, responses={201: shapes.TurnSerializer})
     def post(self, request: Request) -> Response:
         """Somebody looked at the loss: the pool may earn the level anew, from now on."""
-        said = shapes.GiveBackSerializer(data=request.data)
-        said.is_valid(raise_exception=True)
-        given = dict(said.validated_data)
+        given = bodies.said(shapes.GiveBackSerializer, request)
         turn = services.give_back(request.user, given.pop("source"), **given)
         return Response(shapes.TurnSerializer(turn).data, status=201)

@@ -1,11 +1,10 @@
 """Campaigns over HTTP."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
-from rest_framework import exceptions, generics, status
+from rest_framework import generics, status
 from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,6 +12,7 @@ from rest_framework.views import APIView
 
 from console.campaigns import selectors, services
 from console.campaigns import serializers as shapes
+from console.rest import bodies
 from console.rest.pagination import CursorPages
 from console.rest.permissions import NeedsPermission
 
@@ -34,7 +34,7 @@ class CampaignList(generics.ListAPIView[Any]):
     @extend_schema(request=shapes.AskCampaignSerializer, responses={201: shapes.CampaignPageSerializer})
     def post(self, request: Request) -> Response:
         """A draft in the name of who asks; nothing is drained before it is begun."""
-        made = _done(lambda: services.make_campaign(request.user, _asked(request)))
+        made = services.make_campaign(request.user, _asked(request))
         return _answer(request, made.pk, status.HTTP_201_CREATED)
 
 
@@ -46,9 +46,7 @@ class DraftView(APIView):
     @extend_schema(request=shapes.AskCampaignSerializer, responses=shapes.CampaignDraftSerializer)
     def post(self, request: Request) -> Response:
         """Which nodes a campaign would be about, and in which groups; stores nothing."""
-        return Response(
-            shapes.CampaignDraftSerializer(_done(lambda: services.draft(request.user, _asked(request)))).data
-        )
+        return Response(shapes.CampaignDraftSerializer(services.draft(request.user, _asked(request))).data)
 
 
 class CampaignDetail(APIView):
@@ -194,22 +192,11 @@ class TryAgain(_GroupAct):
 
 
 def _asked(request: Request) -> dict[str, Any]:
-    said = shapes.AskCampaignSerializer(data=request.data)
-    said.is_valid(raise_exception=True)
-    return said.asked()
+    return bodies.checked(shapes.AskCampaignSerializer, request.data).asked()
 
 
 def _reason(request: Request) -> str:
-    said = shapes.ActReasonSerializer(data=request.data)
-    said.is_valid(raise_exception=True)
-    return str(said.validated_data["reason"])
-
-
-def _done[Found](act: Callable[[], Found]) -> Found:
-    try:
-        return act()
-    except services.CampaignError as wrong:
-        raise exceptions.ValidationError({wrong.field: [wrong.reason]}) from wrong
+    return str(bodies.said(shapes.ActReasonSerializer, request)["reason"])
 
 
 def _answer(request: Request, campaign_id: int, code: int = status.HTTP_200_OK) -> Response:

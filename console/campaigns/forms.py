@@ -1,11 +1,12 @@
 """What people say of a campaign: which nodes, how they are grouped, and how much may be out of service."""
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 
 from console.campaigns.choices import RANGES, Order, Refused, Selects
+from console.ui.forms import FieldForm
 
 BETWEEN = re.compile(r"[\s,]+")
 OPTIONAL = ("most_out", "most_out_per_cent", "most_per_group")
@@ -16,8 +17,6 @@ ASKED_WITH = {
     Selects.NODES: ("names",),
     Selects.UNFIT: (),
 }
-# A reason of the service -> the field of the form that it is about.
-SHOWN_AT = {"value": "pair", "label": "pair", "cluster": "scope", "done_label": "done_value"}
 
 
 def _whole(name: str) -> forms.IntegerField:
@@ -27,9 +26,10 @@ def _whole(name: str) -> forms.IntegerField:
     )
 
 
-class CampaignForm(forms.Form):
+class CampaignForm(FieldForm):
     """``options`` are ``selectors.options_of`` the cluster; ``scope`` is its key."""
 
+    shown_at: ClassVar = {"value": "pair", "label": "pair", "cluster": "scope", "done_label": "done_value"}
     selects = forms.ChoiceField(choices=Selects.choices, widget=forms.HiddenInput)
     scope = forms.CharField(max_length=300, widget=forms.HiddenInput)
     pair = forms.ChoiceField(label="Label", help_text="label = value, as nodes have it now")
@@ -104,10 +104,6 @@ class CampaignForm(forms.Form):
             "done_label": done_label if said["done_value"] or self.kind != Selects.LABEL else "",
             "done_value": said["done_value"],
         }
-
-    def refuse(self, field: str, reason: str) -> None:
-        shown = SHOWN_AT.get(field, field)
-        self.add_error(shown if shown in self.fields and shown != "scope" else None, reason)
 
 
 class CountForm(CampaignForm):

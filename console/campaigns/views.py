@@ -15,7 +15,7 @@ from console.campaigns import charts, pages, selectors, services
 from console.campaigns.choices import Selects
 from console.campaigns.forms import CampaignForm, CountForm
 from console.consolidation.selectors import scopes
-from console.rest.errors import Conflict
+from console.rest.errors import Conflict, FieldError
 from console.ui.figures import clock
 
 sees = permission_required("plans.view_plan", raise_exception=True)
@@ -75,7 +75,7 @@ def new(request: HttpRequest) -> HttpResponse:
         if form.is_valid():
             try:
                 return redirect("campaigns:detail", services.make_campaign(request.user, form.asked()).pk)
-            except services.CampaignError as wrong:
+            except FieldError as wrong:
                 form.refuse(wrong.field, wrong.reason)
         return render(request, "campaigns/new.html", _new_page(form, known, scope), status=400)
     initial = {"scope": scope.key if scope else "", **{name: said[name] for name in PREFILLED if name in said}}
@@ -105,7 +105,7 @@ def count(request: HttpRequest) -> HttpResponse:
         try:
             found = services.draft(request.user, form.asked())
             context |= {"draft": found, "groups": found.groups[:COUNTED], "more": len(found.groups) - COUNTED}
-        except services.CampaignError as wrong:
+        except FieldError as wrong:
             context["wrong"] = wrong.reason
     else:
         context["wrong"] = next(iter(next(iter(form.errors.values()))))

@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 from console.consolidation import services
 from console.consolidation.serializers import RequestSerializer
 from console.plans.serializers import PlanSerializer
+from console.rest import bodies
 from console.rest.permissions import NeedsPermission
 
 KEY = OpenApiParameter(
@@ -26,16 +27,11 @@ class RequestPlan(APIView):
     @extend_schema(request=RequestSerializer, parameters=[KEY], responses={201: PlanSerializer})
     def post(self, request: Request) -> Response:
         """Ask for a consolidation plan; it is computed by a worker."""
-        said = RequestSerializer(data=request.data)
-        said.is_valid(raise_exception=True)
+        said = bodies.checked(RequestSerializer, request.data)
         key = request.headers.get("Idempotency-Key", "")
         if len(key) > LONGEST_KEY:
             raise exceptions.ValidationError({"Idempotency-Key": f"at most {LONGEST_KEY} characters"})
-        try:
-            plan = services.request(request.user, **said.asked(), request_key=key or None)
-        except services.RequestError as wrong:
-            said_wrong = {wrong.field: wrong.reason}
-            raise exceptions.ValidationError({"goal": said_wrong} if wrong.of_goal else said_wrong) from wrong
+        plan = services.request(request.user, **said.asked(), request_key=key or None)
         return Response(PlanSerializer(plan).data, status=status.HTTP_201_CREATED)
 
 

@@ -1,11 +1,12 @@
 """The request form: the goal first, then only what that goal is asked with."""
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 
 from console.consolidation.choices import GOALS, RANGES, SEEDS, WHOLE_UNLESS_SAID, Range
+from console.ui.forms import FieldForm
 
 BETWEEN_NAMES = re.compile(r"[\s,]+")
 GOAL_FIELDS = ("nodes", "name", "level", "slots", "whole")
@@ -28,9 +29,10 @@ def _label(scope: Any) -> str:
     return where if scope.acts else f"{where} (only observed)"
 
 
-class RequestForm(forms.Form):
+class RequestForm(FieldForm):
     """``scopes`` are the rows of ``selectors.scopes``: what can be chosen is what is observed."""
 
+    shown_at: ClassVar = {"cluster": "scope"}
     goal = forms.ChoiceField(
         widget=forms.HiddenInput, choices=[(key, one.label) for key, one in GOALS.items()], required=False
     )
@@ -88,7 +90,3 @@ class RequestForm(forms.Form):
         if "nodes" in given:
             given["nodes"] = list(dict.fromkeys(name for name in BETWEEN_NAMES.split(given["nodes"]) if name))
         return {"kind": said["goal"] or "nodes", **given}
-
-    def refuse(self, field: str, reason: str) -> None:
-        shown = "scope" if field == "cluster" else field
-        self.add_error(shown if shown in self.fields else None, reason)

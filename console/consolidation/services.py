@@ -9,6 +9,7 @@ from console.inventory import archive
 from console.plans import services as plans
 from console.plans.models import Plan
 from console.plans.selectors import plan_detail
+from console.rest.errors import FieldError
 from scheduler.cluster.build import restrict
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan.ask import Ask, ParamError, ask_of, asked_words, check
@@ -17,12 +18,16 @@ from scheduler.plan.goal import NODES
 KIND = "consolidation"
 
 
-class RequestError(ValueError):
+class RequestError(FieldError):
     """One field of a request is wrong; HTTP 400."""
 
     def __init__(self, field: str, reason: str, *, of_goal: bool = False) -> None:
-        self.field, self.reason, self.of_goal = field, reason, of_goal
-        super().__init__(f"{field}: {reason}")
+        super().__init__(field, reason)
+        self.of_goal = of_goal
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        return {"goal": super().detail} if self.of_goal else super().detail
 
 
 def request(

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from console.inventory import selectors, services
 from console.inventory import serializers as shapes
 from console.inventory.choices import WATCHED
+from console.rest import bodies
 from console.rest.permissions import NeedsPermission
 
 FLEET, LOAD = "inventory.view_fleet", "inventory.load_cluster"
@@ -34,11 +35,6 @@ class _View(APIView):
             raise NotFound("There is no such cluster.") from error
 
 
-def _wrong(error: services.ClusterError) -> ValidationError:
-    field = "non_field_errors" if error.field == "kind" else error.field
-    return ValidationError({field: [error.reason]})
-
-
 class ClusterList(_View):
     """Kubernetes clusters and how they fare."""
 
@@ -52,13 +48,8 @@ class ClusterList(_View):
     @extend_schema(request=shapes.ClusterSerializer, responses={201: shapes.SourceCardSerializer})
     def post(self, request: Request) -> Response:
         """Adds a cluster; watch processes take it up.  Where a kubeconfig has several contexts, 400 names them."""
-        form = shapes.ClusterSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        said = form.validated_data
-        try:
-            made = services.add_cluster(request.user, services.Asked(**shapes.cluster_fields(said, said["name"])))
-        except services.ClusterError as error:
-            raise _wrong(error) from error
+        said = bodies.said(shapes.ClusterSerializer, request)
+        made = services.add_cluster(request.user, services.Asked(**shapes.cluster_fields(said, said["name"])))
         card = selectors.source_card(request.user, made.pk)
         return Response(shapes.SourceCardSerializer(card).data, status=status.HTTP_201_CREATED)
 
@@ -67,13 +58,8 @@ class ClusterTest(_View):
     @extend_schema(request=shapes.ClusterSerializer, responses=shapes.ProbeSerializer)
     def post(self, request: Request) -> Response:
         """A dry test: what could be read, what not and why.  Nothing is kept."""
-        form = shapes.ClusterSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        said = form.validated_data
-        try:
-            found = services.try_cluster(request.user, services.Asked(**shapes.cluster_fields(said, said["name"])))
-        except services.ClusterError as error:
-            raise _wrong(error) from error
+        said = bodies.said(shapes.ClusterSerializer, request)
+        found = services.try_cluster(request.user, services.Asked(**shapes.cluster_fields(said, said["name"])))
         return Response(shapes.ProbeSerializer(found).data)
 
 
@@ -101,11 +87,8 @@ class ClusterDetail(_View):
             raise ValidationError("Expected an object with the settings to change.")
         form = shapes.ClusterSettingsSerializer(data={**_present(found), **request.data})
         form.is_valid(raise_exception=True)
-        try:
-            asked = services.Asked(**shapes.cluster_fields(form.validated_data, found.name))
-            services.change_cluster(request.user, found, asked)
-        except services.ClusterError as error:
-            raise _wrong(error) from error
+        asked = services.Asked(**shapes.cluster_fields(form.validated_data, found.name))
+        services.change_cluster(request.user, found, asked)
         return self._card(request, found)
 
     @extend_schema(parameters=[REASON], responses={204: None})
@@ -125,10 +108,7 @@ class KnownTest(_View):
     @extend_schema(operation_id="clusters_test_known", request=None, responses=shapes.ProbeSerializer)
     def post(self, request: Request, source_id: int) -> Response:
         """A dry test with the credentials that are kept."""
-        try:
-            found = services.try_source(request.user, self.cluster(request, source_id))
-        except services.ClusterError as error:
-            raise _wrong(error) from error
+        found = services.try_source(request.user, self.cluster(request, source_id))
         return Response(shapes.ProbeSerializer(found).data)
 
 
@@ -143,8 +123,6 @@ class SourceName(_View):
             services.rename_source(request.user, found, form.validated_data["name"])
         except selectors.NotThereError as error:
             raise NotFound("There is no such source.") from error
-        except services.ClusterError as error:
-            raise _wrong(error) from error
         return Response(shapes.SourceCardSerializer(selectors.source_card(request.user, source_id)).data)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
-from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -81,11 +81,8 @@ class ClusterTelemetry(OwnView):
         found = _cluster(request, source_id)
         form = shapes.TelemetryAskedSerializer(data=request.data)
         form.is_valid(raise_exception=True)
-        try:
-            asked = services.TelemetryAsked(**shapes.telemetry_fields(form.validated_data))
-            changed = services.set_telemetry(request.user, found, asked)
-        except services.ClusterError as error:
-            raise ValidationError({error.field: [error.reason]}) from error
+        asked = services.TelemetryAsked(**shapes.telemetry_fields(form.validated_data))
+        changed = services.set_telemetry(request.user, found, asked)
         return Response(shapes.ClusterTelemetrySerializer(selectors.telemetry_state(changed)).data)
 
     @extend_schema(responses={204: None})
@@ -111,10 +108,7 @@ class TelemetryTest(OwnView):
             form = shapes.TelemetryAskedSerializer(data=request.data)
             form.is_valid(raise_exception=True)
             asked = services.TelemetryAsked(**shapes.telemetry_fields(form.validated_data))
-        try:
-            probe = services.try_telemetry(request.user, found, asked)
-        except services.ClusterError as error:
-            raise ValidationError({error.field: [error.reason]}) from error
+        probe = services.try_telemetry(request.user, found, asked)
         return Response(shapes.EndpointProbeSerializer(probe).data)
 
 

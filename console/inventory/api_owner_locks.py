@@ -5,7 +5,7 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
-from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,6 +14,7 @@ from console.inventory import serializers_owner_locks as shapes
 from console.inventory.api_tables import OWN, PAGING, OwnView, envelope, page_of, sort, text
 from console.inventory.selectors.idling import WINDOWS
 from console.inventory.selectors.owner_locks import GROUPS, SORTS
+from console.rest import bodies
 from console.rest.permissions import NeedsPermission
 
 ASK, ANSWER = "inventory.ask_release", "inventory.answer_release"
@@ -63,7 +64,7 @@ class AskRelease(OwnView):
     def post(self, request: Request, lock_id: int) -> Response:
         """Asks the owner to let the workload be moved within a window."""
         lock = _lock(request, lock_id)[0]
-        said = _said(shapes.AskSerializer, request)
+        said = bodies.said(shapes.AskSerializer, request)
         row = _answered(lambda: services.ask_release(request.user, lock, **said))
         return Response(shapes.ReleaseSerializer(row).data, status=status.HTTP_201_CREATED)
 
@@ -86,7 +87,7 @@ class AnswerRelease(OwnView):
     @extend_schema(operation_id="release_answer", request=shapes.AnswerSerializer, responses=shapes.ReleaseSerializer)
     def post(self, request: Request, release_id: int) -> Response:
         """Yes or no, by a member of the tenant; the first answer counts."""
-        said = _said(shapes.AnswerSerializer, request)
+        said = bodies.said(shapes.AnswerSerializer, request)
         row = _answered(lambda: services.answer_release(request.user, release_id, **said))
         return Response(shapes.ReleaseSerializer(row).data)
 
@@ -99,7 +100,7 @@ class TakeBackRelease(OwnView):
     )
     def post(self, request: Request, release_id: int) -> Response:
         """The tenant takes its yes back."""
-        said = _said(shapes.WithdrawSerializer, request)
+        said = bodies.said(shapes.WithdrawSerializer, request)
         row = _answered(lambda: services.take_back_release(request.user, release_id, **said))
         return Response(shapes.ReleaseSerializer(row).data)
 
@@ -112,22 +113,14 @@ class WithdrawRelease(OwnView):
     )
     def post(self, request: Request, release_id: int) -> Response:
         """Withdraws a question that nobody has answered."""
-        said = _said(shapes.WithdrawSerializer, request)
+        said = bodies.said(shapes.WithdrawSerializer, request)
         row = _answered(lambda: services.withdraw_release(request.user, release_id, **said))
         return Response(shapes.ReleaseSerializer(row).data)
-
-
-def _said(shape: type[Any], request: Request) -> dict[str, Any]:
-    form = shape(data=request.data)
-    form.is_valid(raise_exception=True)
-    return dict(form.validated_data)
 
 
 def _answered(act: Callable[[], Any]) -> Any:
     try:
         return act()
-    except services.ReleaseError as wrong:
-        raise ValidationError({wrong.field: [wrong.reason]}) from wrong
     except selectors.NotThereError as error:
         raise NotFound("There is no such release.") from error
 

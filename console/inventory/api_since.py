@@ -3,14 +3,13 @@
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from console.inventory import selectors, services
 from console.inventory import serializers as shapes
-from console.inventory.spans import BadSpanError, default_span, read_span
+from console.inventory.spans import default_span, read_span
 from console.rest.permissions import NeedsPermission
 
 PENDING = 202
@@ -38,10 +37,7 @@ class SinceDetail(APIView):
     )
     def get(self, request: Request) -> Response:
         now = timezone.now()
-        try:
-            span = read_span(request.query_params, now) or default_span(now, selectors.oldest_instant())
-        except BadSpanError as error:
-            raise ValidationError({error.field: [error.reason]}) from error
+        span = read_span(request.query_params, now) or default_span(now, selectors.oldest_instant())
         pairs = selectors.since_pairs(span.start, span.end)
         services.ask_for_comparisons(selectors.to_compare(pairs))
         filters = selectors.Filters.of(request.query_params)

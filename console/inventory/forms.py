@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 
 from console.inventory.choices import Behaviour, Levels, Means, UploadKind, Way
+from console.ui.forms import FieldForm
 
 
 class LoadForm(forms.Form):
@@ -144,7 +145,7 @@ class ClusterForm(forms.Form):
         }
 
 
-class TelemetryForm(forms.Form):
+class TelemetryForm(FieldForm):
     """A Prometheus endpoint of a cluster.  The secret is never drawn again, also where it was refused."""
 
     url = forms.CharField(max_length=500, label="Address", help_text="what stands before /api/v1/query")
@@ -194,7 +195,7 @@ def pairs(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((name.strip(), value.strip()) for name, _, value in found)
 
 
-class ReleaseForm(forms.Form):
+class ReleaseForm(FieldForm):
     """The window for which an owner is asked to let a locked workload be moved; instants are UTC."""
 
     begins_at = forms.DateTimeField(label="From (UTC)")

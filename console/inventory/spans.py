@@ -5,20 +5,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
+from console.rest.errors import FieldError
+
 NOW = "now"
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
 DEFAULT = timedelta(hours=1)
 MORNING = 6
 KEPT = ("source", "cluster", "model")  # filters that stay in the address beside the instants
 LONGEST = 300
-
-
-class BadSpanError(ValueError):
-    """The address asks for instants that make no span; ``field`` is ``from`` or ``to``."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        self.field, self.reason = field, reason
-        super().__init__(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +47,13 @@ def stamp(at: datetime) -> str:
 
 
 def read_span(query: Mapping[str, str], now: datetime) -> Span | None:
-    """None where the address names no beginning.  Raises ``BadSpanError``."""
+    """None where the address names no beginning.  Raises ``FieldError``."""
     if not query.get("from"):
         return None
     start, until = _instant("from", query["from"]), query.get("to", "") or NOW
     end = None if until == NOW else _instant("to", until)
     if start >= (end or now):
-        raise BadSpanError("from", "From must lie before to, and not in the future.")
+        raise FieldError("from", "From must lie before to, and not in the future.")
     return Span(start, end)
 
 
@@ -110,4 +104,4 @@ def _instant(field: str, text: str) -> datetime:
         )
         return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise BadSpanError(field, f"{field.capitalize()} is no instant such as 2026-11-29T06:00:00Z.") from error
+        raise FieldError(field, f"{field.capitalize()} is no instant such as 2026-11-29T06:00:00Z.") from error

@@ -1,17 +1,17 @@
 """On-call over HTTP."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
-from rest_framework import exceptions, generics, status
+from rest_framework import generics, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from console.oncall import selectors, services
 from console.oncall import serializers as shapes
+from console.rest import bodies
 from console.rest.permissions import NeedsPermission
 
 VIEW, SET, ANSWER = "oncall.view_rota", "oncall.set_rota", "oncall.answer"
@@ -27,10 +27,9 @@ class NowList(_Door):
     @extend_schema(parameters=[shapes.AskNowSerializer], responses=shapes.NowSerializer)
     def get(self, request: Request) -> Response:
         """Who is on call for a cluster now; without one, where no cluster has a rota of its own."""
-        asked = shapes.AskNowSerializer(data=request.query_params)
-        asked.is_valid(raise_exception=True)
+        asked = bodies.checked(shapes.AskNowSerializer, request.query_params).validated_data
         now = timezone.now()
-        found = selectors.now_of(asked.validated_data["cluster"], now)
+        found = selectors.now_of(asked["cluster"], now)
         return Response(shapes.NowSerializer(found, context={"now": now}).data)
 
 
@@ -48,8 +47,8 @@ class RotaList(generics.ListAPIView[Any]):
     @extend_schema(request=shapes.MakeRotaSerializer, responses={201: shapes.RotaSerializer})
     def post(self, request: Request) -> Response:
         """A rota for the fleet or one cluster; the first of its people is on call from now on."""
-        said = _said(shapes.MakeRotaSerializer, request)
-        row = _done(lambda: services.make_rota(request.user, **said))
+        said = bodies.said(shapes.MakeRotaSerializer, request)
+        row = services.make_rota(request.user, **said)
         return Response(shapes.RotaSerializer(row).data, status=status.HTTP_201_CREATED)
 
 
@@ -63,8 +62,8 @@ class RotaDetail(_Door):
     @extend_schema(request=shapes.ChangeRotaSerializer, responses=shapes.RotaSerializer)
     def patch(self, request: Request, rota_id: int) -> Response:
         """Whoever is on call stays on call where the new list has that person; 409 if somebody changed it meanwhile."""
-        said = _said(shapes.ChangeRotaSerializer, request)
-        row = _done(lambda: services.change_rota(request.user, rota_id, **said))
+        said = bodies.said(shapes.ChangeRotaSerializer, request)
+        row = services.change_rota(request.user, rota_id, **said)
         return Response(shapes.RotaSerializer(row).data)
 
 
@@ -74,7 +73,7 @@ class EndRota(_Door):
     @extend_schema(request=shapes.EndRotaSerializer, responses=shapes.RotaSerializer)
     def post(self, request: Request, rota_id: int) -> Response:
         """From now on that of a wider place counts, or none."""
-        said = _said(shapes.EndRotaSerializer, request)
+        said = bodies.said(shapes.EndRotaSerializer, request)
         return Response(shapes.RotaSerializer(services.end_rota(request.user, rota_id, said["reason"])).data)
 
 
@@ -84,8 +83,8 @@ class TakeOver(_Door):
     @extend_schema(request=shapes.TakeOverSerializer, responses={201: shapes.CoverSerializer})
     def post(self, request: Request, rota_id: int) -> Response:
         """Somebody is on call for a time, whoever's turn it is."""
-        said = _said(shapes.TakeOverSerializer, request)
-        cover = _done(lambda: services.take_over(request.user, rota_id, **said))
+        said = bodies.said(shapes.TakeOverSerializer, request)
+        cover = services.take_over(request.user, rota_id, **said)
         return Response(shapes.CoverSerializer(cover).data, status=status.HTTP_201_CREATED)
 
 
@@ -134,22 +133,9 @@ class HandOn(_Door):
     @extend_schema(request=shapes.EndRotaSerializer, responses=shapes.AlertWithHistorySerializer)
     def post(self, request: Request, alert_id: int) -> Response:
         """The next person is called now."""
-        said = _said(shapes.EndRotaSerializer, request)
+        said = bodies.said(shapes.EndRotaSerializer, request)
         return _alert(services.hand_on(request.user, alert_id, said["reason"]))
 
 
 def _alert(row: Any) -> Response:
     return Response(shapes.AlertWithHistorySerializer(row).data)
-
-
-def _said(shape: type[Any], request: Request) -> dict[str, Any]:
-    form = shape(data=request.data)
-    form.is_valid(raise_exception=True)
-    return dict(form.validated_data)
-
-
-def _done(act: Callable[[], Any]) -> Any:
-    try:
-        return act()
-    except services.RotaError as wrong:
-        raise exceptions.ValidationError({wrong.field: [wrong.reason]}) from wrong

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 
 from console.oncall.choices import RANGES, REASONS, URGENT, WEEKDAYS, ContactKind, Handover, Kind, Scope
+from console.ui.forms import FieldForm
 
 BETWEEN = re.compile(r"[\s,;]+")
 LABELS = {
@@ -18,7 +19,7 @@ LABELS = {
 }
 
 
-class RotaForm(forms.Form):
+class RotaForm(FieldForm):
     """``placed``: the place is fixed already."""
 
     field_order = ("scope", "cluster", "people", "handover", "weekday", "at", "zone", *RANGES)
@@ -49,9 +50,6 @@ class RotaForm(forms.Form):
         """The arguments of ``make_rota``, or of ``change_rota`` where the place is fixed."""
         said = {name: value for name, value in self.cleaned_data.items() if name != "version"}
         return {**said, "people": [name for name in BETWEEN.split(said["people"]) if name]}
-
-    def refuse(self, field: str, reason: str) -> None:
-        self.add_error(field if field in self.fields else None, reason)
 
 
 class CoverForm(forms.Form):
@@ -88,11 +86,3 @@ class DecisionForm(forms.Form):
         own, prepared = str(self.cleaned_data["reason"]), str(self.cleaned_data["prepared"])
         meant_for = next((act for act, words in REASONS.items() if prepared in words), "")
         return own or (prepared if action.startswith(meant_for) else "")
-
-
-def first_error(form: forms.Form) -> str:
-    """The first of its errors, with the field, on one line."""
-    for field, errors in form.errors.items():
-        label = form.fields[field].label if field in form.fields else ""
-        return f"{label or field}: {errors[0]}" if field != "__all__" else str(errors[0])
-    return "something is missing"

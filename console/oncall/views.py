@@ -12,9 +12,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from console.oncall import pages, selectors, services
-from console.oncall.forms import ContactForm, CoverForm, DecisionForm, RotaForm, first_error
+from console.oncall.forms import ContactForm, CoverForm, DecisionForm, RotaForm
 from console.plans import services as plans
-from console.rest.errors import Conflict
+from console.rest.errors import Conflict, FieldError
+from console.ui.forms import first_error
 
 sees = permission_required("oncall.view_rota", raise_exception=True)
 sees_plans = permission_required("plans.view_plan", raise_exception=True)
@@ -62,7 +63,7 @@ def _write(request: HttpRequest, form: RotaForm, row: Any, act: Callable[[dict[s
             done = act(form.asked())
             messages.success(request, f"Set for {done.place}. It counts from now on.")
             return redirect("oncall:now")
-        except services.RotaError as wrong:
+        except FieldError as wrong:
             form.refuse(wrong.field, wrong.reason)
         except Conflict as refused:
             form.refuse("", refused.reason)
@@ -83,7 +84,7 @@ def end_rota(request: HttpRequest, rota_id: int) -> HttpResponse:
 def take_over(request: HttpRequest, rota_id: int) -> HttpResponse:
     form = CoverForm(request.POST)
     if not form.is_valid():
-        messages.error(request, f"{first_error(form)}")
+        messages.error(request, first_error(form))
         return redirect("oncall:now")
     asked = form.asked()
     return _act(
@@ -101,8 +102,8 @@ def _act(request: HttpRequest, act: Callable[[], Any], done: str) -> HttpRespons
     try:
         act()
         messages.success(request, done)
-    except services.RotaError as wrong:
-        messages.error(request, f"{wrong.reason[:1].upper()}{wrong.reason[1:]}.")
+    except FieldError as wrong:
+        messages.error(request, wrong.sentence)
     except Conflict as refused:
         messages.error(request, refused.reason)
     return redirect("oncall:now")
@@ -124,8 +125,8 @@ def contact(request: HttpRequest, action: str) -> HttpResponse:
         return redirect("oncall:now")
     try:
         secret = services.set_contact(request.user, **form.cleaned_data)
-    except services.RotaError as wrong:
-        messages.error(request, f"{wrong.reason[:1].upper()}{wrong.reason[1:]}.")
+    except FieldError as wrong:
+        messages.error(request, wrong.sentence)
         return redirect("oncall:now")
     if not secret:
         messages.success(request, "Set: calls reach you there.")

@@ -13,6 +13,7 @@ from console.plans import selectors, services
 from console.plans import serializers as shapes
 from console.plans.filters import KeptFilter, MoveFilter, PlanFilter
 from console.plans.tables import changed_moves
+from console.rest import bodies
 from console.rest.pagination import CursorPages
 from console.rest.permissions import NeedsPermission
 
@@ -121,10 +122,9 @@ class Action(APIView):
     shape: type[serializers.Serializer[Any]] = shapes.ReasonSerializer
 
     def answer(self, request: Request, plan_id: int, *, code: int = status.HTTP_200_OK) -> Response:
-        said = self.shape(data=request.data)
-        said.is_valid(raise_exception=True)
+        said = bodies.said(self.shape, request)
         try:
-            plan = self.perform(request, plan_id, said.validated_data)
+            plan = self.perform(request, plan_id, said)
         except services.DigestMissingError as missing:
             raise PreconditionRequired(missing.reason) from missing
         return Response(shapes.PlanSerializer(plan).data, status=code)
@@ -300,10 +300,7 @@ class FreezeList(generics.ListCreateAPIView[Any]):
         return selectors.freezes(self.request.user)
 
     def perform_create(self, serializer: Any) -> None:
-        try:
-            serializer.instance = services.set_freeze(self.request.user, **serializer.validated_data)
-        except services.FreezeError as wrong:
-            raise exceptions.ValidationError({wrong.field: wrong.reason}) from wrong
+        serializer.instance = services.set_freeze(self.request.user, **serializer.validated_data)
 
 
 class Lift(APIView):
@@ -313,7 +310,6 @@ class Lift(APIView):
     @extend_schema(request=shapes.ReasonSerializer, responses=shapes.FreezeSerializer)
     def post(self, request: Request, freeze_id: int) -> Response:
         """End a freeze before its time."""
-        said = shapes.ReasonSerializer(data=request.data)
-        said.is_valid(raise_exception=True)
-        freeze = services.lift_freeze(request.user, freeze_id, said.validated_data["reason"])
+        reason = bodies.said(shapes.ReasonSerializer, request)["reason"]
+        freeze = services.lift_freeze(request.user, freeze_id, reason)
         return Response(shapes.FreezeSerializer(freeze).data)

@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 from console.plans import selectors, services
 from console.plans import serializers as shapes
 from console.plans.api import Action
+from console.rest import bodies
 from console.rest.permissions import NeedsPermission
 
 
@@ -45,7 +46,5 @@ class CloseReview(APIView):
     @extend_schema(request=shapes.FindingSerializer, responses=shapes.ReviewSerializer)
     def post(self, request: Request, review_id: int) -> Response:
         """Say what you found; never by the person who broke the glass."""
-        said = shapes.FindingSerializer(data=request.data)
-        said.is_valid(raise_exception=True)
-        row = services.close_review(request.user, review_id, said.validated_data["finding"])
+        row = services.close_review(request.user, review_id, bodies.said(shapes.FindingSerializer, request)["finding"])
         return Response(shapes.ReviewSerializer(row).data)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils import timezone
 
 from console.plans.choices import FreezeScope
+from console.ui.forms import FieldForm
 
 UNASSIGNED = "unassigned"  # as tenants are shown that have no name
 
@@ -68,9 +69,10 @@ class CutForm(forms.Form):
     moves = forms.IntegerField(min_value=1)
 
 
-class FreezeForm(forms.Form):
+class FreezeForm(FieldForm):
     """Who may freeze what for how long; the widest scope is the default because it is the safe one."""
 
+    shown_at: ClassVar = {"expires_at": "minutes"}
     scope = forms.ChoiceField(choices=FreezeScope.choices, initial=FreezeScope.FLEET)
     cluster = forms.CharField(required=False, max_length=253)
     gpu_model = forms.CharField(required=False, max_length=253, label="GPU model")

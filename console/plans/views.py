@@ -18,6 +18,7 @@ from console.plans.filters import KeptFilter, LockFilter, MoveFilter, PlanFilter
 from console.plans.forms import BesideForm, CutForm, FreezeForm, PartForm, ReasonForm
 from console.plans.pages import beside_page, list_page, lock_page, part_page, plan_page, with_waves
 from console.rest.csv import csv_response, refused
+from console.rest.errors import FieldError
 from console.ui.figures import plural
 from console.ui.orders import no_order_words, order_of, order_words
 
@@ -326,8 +327,8 @@ def freeze_list(request: HttpRequest) -> HttpResponse:
                 freeze = services.set_freeze(request.user, **form.freeze())
                 messages.success(request, f"Frozen: {freeze.where}. What ran there is paused.")
                 return redirect("plans:freezes")
-            except services.FreezeError as wrong:
-                form.add_error(wrong.field if wrong.field in form.fields else "minutes", wrong.reason)
+            except FieldError as wrong:
+                form.refuse(wrong.field, wrong.reason)
         status = 400
     context = {
         "section": "plans",

@@ -11,6 +11,8 @@ from rest_framework.views import APIView
 
 from console.policies import selectors, services, windowing, windows
 from console.policies import serializers as shapes
+from console.rest import bodies
+from console.rest.errors import FieldError
 from console.rest.permissions import NeedsPermission
 
 IF_MATCH = OpenApiParameter(
@@ -65,9 +67,7 @@ class Effective(APIView):
     @extend_schema(parameters=[shapes.AskedSerializer], responses=shapes.ResolvedSerializer(many=True), filters=False)
     def get(self, request: Request) -> Response:
         """Every setting with its value there."""
-        asked = shapes.AskedSerializer(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        said = asked.validated_data
+        said = bodies.checked(shapes.AskedSerializer, request.query_params).validated_data
         policy = selectors.effective(request.user, said["cluster"], said["pool"], said["tenant"])
         return Response(shapes.ResolvedSerializer(list(policy.values()), many=True).data)
 
@@ -86,10 +86,7 @@ class WindowList(generics.ListCreateAPIView[Any]):
     def perform_create(self, serializer: Any) -> None:
         said = dict(serializer.validated_data)
         names = {field: said.pop(field) for field in ("scope", "cluster", "gpu_model", "tenant")}
-        try:
-            serializer.instance = windowing.add_window(self.request.user, services.place_of(**names), **said)
-        except services.SettingError as wrong:
-            raise exceptions.ValidationError({wrong.field: wrong.reason}) from wrong
+        serializer.instance = windowing.add_window(self.request.user, services.place_of(**names), **said)
 
 
 class WindowEnd(APIView):
@@ -99,9 +96,7 @@ class WindowEnd(APIView):
     @extend_schema(request=shapes.EndingSerializer, responses=shapes.WindowSerializer)
     def post(self, request: Request, window_id: int) -> Response:
         """It never comes again."""
-        said = shapes.EndingSerializer(data=request.data)
-        said.is_valid(raise_exception=True)
-        row = windowing.end_window(request.user, window_id, said.validated_data["reason"])
+        row = windowing.end_window(request.user, window_id, bodies.said(shapes.EndingSerializer, request)["reason"])
         return Response(shapes.WindowSerializer(row).data)
 
 
@@ -152,26 +147,19 @@ class PolicySetting(APIView):
 
     def _place(self, shape: Any, given: Any) -> tuple[dict[str, Any], Any]:
         """The fields beside the place, and the place."""
-        wish = shape(data=given)
-        wish.is_valid(raise_exception=True)
-        said = dict(wish.validated_data)
+        said = dict(bodies.checked(shape, given).validated_data)
         names = {field: said.pop(field) for field in ("scope", "cluster", "gpu_model", "tenant")}
-        try:
-            return said, services.place_of(**names)
-        except services.SettingError as wrong:
-            raise exceptions.ValidationError({wrong.field: wrong.reason}) from wrong
+        return said, services.place_of(**names)
 
     def _named(self, name: str) -> str:
         try:
             return services.named(name).name
-        except services.SettingError as unknown:
+        except FieldError as unknown:
             raise exceptions.NotFound(unknown.reason) from unknown
 
     def _write(self, write: Any) -> Response:
         try:
             return _answer(write())
-        except services.SettingError as wrong:
-            raise exceptions.ValidationError({wrong.field: wrong.reason}) from wrong
         except services.VersionMissingError as missing:
             raise PreconditionRequired(missing.reason) from missing
         except services.VersionChangedError as changed:

@@ -5,9 +5,10 @@ from typing import Any
 from django import forms
 
 from console.policies.choices import SETTINGS, Scope, WindowKind
+from console.ui.forms import FieldForm
 
 
-class PlaceForm(forms.Form):
+class PlaceForm(FieldForm):
     """Which place a page is about; names that a scope does not use are left aside."""
 
     scope = forms.ChoiceField(choices=Scope.choices, initial=Scope.FLEET)
@@ -28,9 +29,6 @@ class SettingForm(PlaceForm):
     def place(self) -> dict[str, str]:
         """The arguments of ``services.place_of``."""
         return {field: self.cleaned_data.get(field) or "" for field in PlaceForm.base_fields}
-
-    def refuse(self, field: str, reason: str) -> None:
-        self.add_error(field if field in self.fields else None, reason)
 
 
 def asked_place(given: Any) -> dict[str, str]:
@@ -56,6 +54,3 @@ class WindowForm(PlaceForm):
 
     def place(self) -> dict[str, str]:
         return {field: self.cleaned_data.get(field) or "" for field in PlaceForm.base_fields}
-
-    def refuse(self, field: str, reason: str) -> None:
-        self.add_error(field if field in self.fields else None, reason)

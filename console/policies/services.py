@@ -10,15 +10,8 @@ from console.live.services import publish
 from console.policies import selectors
 from console.policies.choices import SETTINGS, Named, Place, Scope
 from console.policies.models import Setting
+from console.rest.errors import FieldError
 from console.tenancy.services import require
-
-
-class SettingError(ValueError):
-    """One field is wrong; HTTP 400."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        self.field, self.reason = field, reason
-        super().__init__(f"{field}: {reason}")
 
 
 class VersionMissingError(Exception):
@@ -39,9 +32,9 @@ class VersionChangedError(Exception):
 
 
 def place_of(scope: str, cluster: str = "", gpu_model: str = "", tenant: str = "") -> Place:
-    """The place with those names that its scope uses; ``SettingError`` where one of them is missing."""
+    """The place with those names that its scope uses; ``FieldError`` where one of them is missing."""
     if scope not in Scope.values:
-        raise SettingError("scope", "choose the fleet, a cluster, a pool or a tenant")
+        raise FieldError("scope", "choose the fleet, a cluster, a pool or a tenant")
     wanted = {
         Scope.FLEET: {},
         Scope.CLUSTER: {"cluster": cluster},
@@ -50,20 +43,20 @@ def place_of(scope: str, cluster: str = "", gpu_model: str = "", tenant: str = "
     }[Scope(scope)]
     for field, name in wanted.items():
         if not name.strip():
-            raise SettingError(field, f"name the {field.replace('gpu_model', 'GPU model')}")
+            raise FieldError(field, f"name the {field.replace('gpu_model', 'GPU model')}")
     return Place(Scope(scope), **{field: name.strip() for field, name in wanted.items()})
 
 
 def set_value(user: Any, name: str, place: Place, value: int | None, *, reason: str, version: int | None) -> Setting:
     """Decide ``value`` for ``place`` on top of ``version`` (0: nothing was ever decided there).
 
-    Raises ``Denied``, ``SettingError`` (400), ``VersionMissingError`` (428) or ``VersionChangedError`` (412).
+    Raises ``Denied``, ``FieldError`` (400), ``VersionMissingError`` (428) or ``VersionChangedError`` (412).
     """
     require(user, "policies.set_policy")
     setting = named(name)
     wrong = setting.wrong(value)
     if wrong:
-        raise SettingError("value", wrong)
+        raise FieldError("value", wrong)
     refuse_unknown(user, place)
     return _write(user, name, place, reason, version, value=value, cleared=False)
 
@@ -74,22 +67,22 @@ def clear_value(user: Any, name: str, place: Place, *, reason: str, version: int
     named(name)
     now = selectors.at_place(name, place)
     if now is None or now.cleared:
-        raise SettingError("name", f"nothing is decided for {place.words}")
+        raise FieldError("name", f"nothing is decided for {place.words}")
     return _write(user, name, place, reason, version, value=None, cleared=True)
 
 
 def named(name: str) -> Named:
     if name not in SETTINGS:
-        raise SettingError("name", f"there is no setting {name!r}; known: {', '.join(SETTINGS)}")
+        raise FieldError("name", f"there is no setting {name!r}; known: {', '.join(SETTINGS)}")
     return SETTINGS[name]
 
 
 def preview(name: str, place: Place, value: int | None, *, clear: bool = False) -> list[str]:
-    """What a decision would change, in sentences; nothing is written.  ``SettingError`` where the value is none."""
+    """What a decision would change, in sentences; nothing is written.  ``FieldError`` where the value is none."""
     setting = named(name)
     wrong = "" if clear else setting.wrong(value)
     if wrong:
-        raise SettingError("value", wrong)
+        raise FieldError("value", wrong)
     pools, tenants = [place.gpu_model] * bool(place.gpu_model), [place.tenant] * bool(place.tenant)
     before = selectors.policy_for(place.cluster, pools, tenants)[name]
     after = _as_if(before, place, value, clear)
@@ -131,9 +124,7 @@ def refuse_unknown(user: Any, place: Place) -> None:
     for field, names in pairs:
         name = getattr(place, field)
         if name and name not in names:
-            raise SettingError(
-                field, f"no {field.replace('_', ' ')} {name!r}; known: {', '.join(names[:20]) or 'none'}"
-            )
+            raise FieldError(field, f"no {field.replace('_', ' ')} {name!r}; known: {', '.join(names[:20]) or 'none'}")
 
 
 def _write(
@@ -143,7 +134,7 @@ def _write(
     if version is None:
         raise VersionMissingError
     if not reason.strip():
-        raise SettingError("reason", "say why: it is kept in the history")
+        raise FieldError("reason", "say why: it is kept in the history")
     now = selectors.at_place(name, place)
     if (0 if now is None else now.version) != version:
         raise VersionChangedError(0 if now is None else now.version)

@@ -13,7 +13,7 @@ from console.inventory.selectors import filter_choices
 from console.policies import selectors, services, windowing, windows
 from console.policies.choices import SETTINGS
 from console.policies.forms import SettingForm, WindowForm, asked_place
-from console.rest.errors import Conflict
+from console.rest.errors import Conflict, FieldError
 from console.ui.filters import one_of
 
 sees = permission_required("policies.view_policy", raise_exception=True)
@@ -77,7 +77,7 @@ def edit(request: HttpRequest) -> HttpResponse:
                 messages.success(request, f"Decided for {done.place.words}. It counts from now on.")
                 return redirect("policies:list")
             form, status = _reread(request.user, form), 200
-        except services.SettingError as wrong:
+        except FieldError as wrong:
             form.refuse(wrong.field, wrong.reason)
         except services.VersionMissingError as missing:
             form.refuse("", missing.reason)
@@ -126,7 +126,7 @@ def _form_for(request: HttpRequest) -> HttpResponse:
         place = services.place_of(**asked)
         now = selectors.setting_at(request.user, given["name"], place)
         given |= {"of": _key_of(given["name"], place), "version": 0 if now is None else now.version}
-    except services.SettingError:
+    except FieldError:
         pass  # the form asks for what is missing
     if now is not None and not now.cleared:
         given["value"] = now.value
@@ -157,7 +157,7 @@ def window_list(request: HttpRequest) -> HttpResponse:
                 row = windowing.add_window(request.user, services.place_of(**form.place()), **form.asked())
                 messages.success(request, f"Set for {row.place.words}.")
                 return redirect("policies:windows")
-            except services.SettingError as wrong:
+            except FieldError as wrong:
                 form.refuse(wrong.field, wrong.reason)
         status = 400
     ended = windows.windows(request.user).filter(ended_at__isnull=False)

@@ -13,8 +13,8 @@ from console.policies.choices import Place, WindowKind
 from console.policies.models import Window
 from console.policies.occurrences import wrong_cron, wrong_zone
 from console.policies.selectors import names_of
-from console.policies.services import SettingError, refuse_unknown
-from console.rest.errors import Conflict
+from console.policies.services import refuse_unknown
+from console.rest.errors import Conflict, FieldError
 from console.tenancy.services import require
 
 LONGEST_MINUTES = 7 * 24 * 60
@@ -32,7 +32,7 @@ def add_window(
     reason: str,
     skip_days: list[str] | None = None,
 ) -> Window:
-    """From now on plans run there only inside it, or not inside it.  Raises ``Denied`` or ``SettingError``."""
+    """From now on plans run there only inside it, or not inside it.  Raises ``Denied`` or ``FieldError``."""
     require(user, "policies.set_policy")
     _refuse(kind, cron, minutes, zone, reason, skip_days or [])
     skipped = sorted({date.fromisoformat(day).isoformat() for day in skip_days or []})  # as they are compared
@@ -65,23 +65,23 @@ def end_window(user: Any, window_id: int, reason: str = "") -> Window:
 
 
 def _refuse(kind: str, cron: str, minutes: int, zone: str, reason: str, skip_days: list[str]) -> None:
-    """Raises ``SettingError`` with the field that is wrong."""
+    """Raises ``FieldError`` with the field that is wrong."""
     if kind not in WindowKind.values:
-        raise SettingError("kind", "choose maintenance or blackout")
+        raise FieldError("kind", "choose maintenance or blackout")
     wrong = wrong_zone(zone)
     if wrong:
-        raise SettingError("zone", wrong)
+        raise FieldError("zone", wrong)
     wrong = wrong_cron(cron, zone, timezone.now())
     if wrong:
-        raise SettingError("cron", wrong)
+        raise FieldError("cron", wrong)
     if not 1 <= minutes <= LONGEST_MINUTES:
-        raise SettingError("minutes", f"from 1 to {LONGEST_MINUTES:,} minutes")
+        raise FieldError("minutes", f"from 1 to {LONGEST_MINUTES:,} minutes")
     if not reason.strip():
-        raise SettingError("reason", "say why: it is shown where it closes")
+        raise FieldError("reason", "say why: it is shown where it closes")
     if len(skip_days) > MOST_SKIPPED:
-        raise SettingError("skip_days", f"at most {MOST_SKIPPED} days")
+        raise FieldError("skip_days", f"at most {MOST_SKIPPED} days")
     for day in skip_days:
         try:
             date.fromisoformat(day)
         except ValueError as error:
-            raise SettingError("skip_days", f"{day[:20]!r} is no day: write 2026-12-24") from error
+            raise FieldError("skip_days", f"{day[:20]!r} is no day: write 2026-12-24") from error

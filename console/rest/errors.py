@@ -20,6 +20,27 @@ class Conflict(Exception):
         self.changes = tuple(changes)
 
 
+class FieldError(ValueError):
+    """One field of what somebody asked is wrong.  Raised by services; the API answers 400, forms ``refuse`` it.
+
+    ``field`` is named as the caller sent it; ``reason`` is a clause, in small letters and without a full stop.
+    """
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field, self.reason = field, reason
+
+    @property
+    def sentence(self) -> str:
+        """The reason alone, for a message above a page."""
+        return f"{self.reason[:1].upper()}{self.reason[1:]}."
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """As the body that was sent is built: field -> reasons."""
+        return {self.field: [self.reason]}
+
+
 class ConflictResponse(exceptions.APIException):
     status_code = status.HTTP_409_CONFLICT
     default_code = "conflict"
@@ -39,6 +60,8 @@ class Handler(ExceptionHandler):
     def convert_known_exceptions(self, exc: Exception) -> Exception:
         if isinstance(exc, Conflict):
             return ConflictResponse(exc.reason)
+        if isinstance(exc, FieldError):
+            return exceptions.ValidationError(exc.detail)
         if is_busy(exc):
             return BusyResponse()
         if isinstance(exc, SuspiciousOperation):  # such as a form of more fields than anything here has

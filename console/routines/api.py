@@ -1,14 +1,14 @@
 """Routines over HTTP."""
 
-from collections.abc import Callable
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import exceptions, generics, status
+from rest_framework import generics, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from console.rest import bodies
 from console.rest.permissions import NeedsPermission
 from console.routines import selectors, services
 from console.routines import serializers as shapes
@@ -35,9 +35,8 @@ class RoutineList(generics.ListAPIView[Any]):
     @extend_schema(request=shapes.MakeSerializer, responses={201: shapes.RoutineSerializer})
     def post(self, request: Request) -> Response:
         """Asks the question of a plan again and again, in the name of who says so."""
-        said = shapes.MakeSerializer(data=request.data)
-        said.is_valid(raise_exception=True)
-        made = _done(lambda: services.make_routine(request.user, **said.asked()))
+        said = bodies.checked(shapes.MakeSerializer, request.data)
+        made = services.make_routine(request.user, **said.asked())
         return _answer(request, made.pk, status.HTTP_201_CREATED)
 
 
@@ -67,8 +66,8 @@ class Pause(_Act):
     @extend_schema(request=shapes.StoppingSerializer, responses=shapes.RoutineSerializer)
     def post(self, request: Request, routine_id: int) -> Response:
         """It opens nothing until it is resumed."""
-        said = _said(shapes.StoppingSerializer, request)
-        _done(lambda: services.pause_routine(request.user, routine_id, said["reason"]))
+        said = bodies.said(shapes.StoppingSerializer, request)
+        services.pause_routine(request.user, routine_id, said["reason"])
         return _answer(request, routine_id)
 
 
@@ -76,7 +75,7 @@ class Resume(_Act):
     @extend_schema(request=None, responses=shapes.RoutineSerializer)
     def post(self, request: Request, routine_id: int) -> Response:
         """From the next start on."""
-        _done(lambda: services.resume_routine(request.user, routine_id))
+        services.resume_routine(request.user, routine_id)
         return _answer(request, routine_id)
 
 
@@ -84,8 +83,8 @@ class End(_Act):
     @extend_schema(request=shapes.StoppingSerializer, responses=shapes.RoutineSerializer)
     def post(self, request: Request, routine_id: int) -> Response:
         """It opens nothing any more."""
-        said = _said(shapes.StoppingSerializer, request)
-        _done(lambda: services.end_routine(request.user, routine_id, said["reason"]))
+        said = bodies.said(shapes.StoppingSerializer, request)
+        services.end_routine(request.user, routine_id, said["reason"])
         return _answer(request, routine_id)
 
 
@@ -93,22 +92,9 @@ class SkipDays(_Act):
     @extend_schema(request=shapes.SkipSerializer, responses=shapes.RoutineSerializer)
     def put(self, request: Request, routine_id: int) -> Response:
         """The days on which it opens nothing; they replace those that were said before."""
-        said = _said(shapes.SkipSerializer, request)
-        _done(lambda: services.skip_days_of(request.user, routine_id, said["days"], said["reason"]))
+        said = bodies.said(shapes.SkipSerializer, request)
+        services.skip_days_of(request.user, routine_id, said["days"], said["reason"])
         return _answer(request, routine_id)
-
-
-def _said(shape: type[Any], request: Request) -> dict[str, Any]:
-    form = shape(data=request.data)
-    form.is_valid(raise_exception=True)
-    return dict(form.validated_data)
-
-
-def _done(act: Callable[[], Any]) -> Any:
-    try:
-        return act()
-    except services.RoutineError as wrong:
-        raise exceptions.ValidationError({wrong.field: [wrong.reason]}) from wrong
 
 
 def _answer(request: Request, routine_id: int, code: int = status.HTTP_200_OK) -> Response:

@@ -6,11 +6,12 @@ from typing import Any
 from django import forms
 
 from console.routines.choices import ASKED_WITH, TRIGGER_LABELS, TRIGGER_RANGES, Kind
+from console.ui.forms import FieldForm
 
 BETWEEN = re.compile(r"[\s,]+")
 
 
-class RoutineForm(forms.Form):
+class RoutineForm(FieldForm):
     """``plans`` are those whose question can be asked again."""
 
     name = forms.CharField(max_length=100, label="Name")
@@ -52,9 +53,6 @@ class RoutineForm(forms.Form):
             "skip_days": days_in(said.get("skip_days", "")),
             "threshold": {name: said[name] for name in self.trigger},
         }
-
-    def refuse(self, field: str, reason: str) -> None:
-        self.add_error(field if field in self.fields else None, reason)
 
 
 def days_in(text: str) -> list[str]:

@@ -16,7 +16,7 @@ from console.plans.choices import State
 from console.plans.models import Plan
 from console.plans.selectors import plan_detail
 from console.policies.occurrences import wrong_cron, wrong_zone
-from console.rest.errors import Conflict
+from console.rest.errors import Conflict, FieldError
 from console.routines import selectors
 from console.routines.choices import ASKED_WITH, LATEST_S, TRIGGER_LABELS, TRIGGER_RANGES, Kind, Outcome
 from console.routines.models import Opening, Routine
@@ -28,14 +28,6 @@ from scheduler.cluster.snapshot import Snapshot
 log = structlog.get_logger(__name__)
 MOST_SKIPPED = 366
 NAMED = 100
-
-
-class RoutineError(ValueError):
-    """One field is wrong; HTTP 400."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        self.field, self.reason = field, reason
-        super().__init__(f"{field}: {reason}")
 
 
 def make_routine(
@@ -50,14 +42,14 @@ def make_routine(
     skip_days: list[str] | None = None,
     threshold: dict[str, int] | None = None,
 ) -> Routine:
-    """Ask the question of ``plan_id`` again and again, in the name of ``user``.  Raises ``Denied``, ``RoutineError``.
+    """Ask the question of ``plan_id`` again and again, in the name of ``user``.  Raises ``Denied``, ``FieldError``.
 
     A routine for waiting gangs takes only source and cluster from that plan: each gang is a question of its own.
     """
     require(user, "plans.request_plan")
     plan = plan_detail(user, plan_id)
     if plan.kind != desk.KIND:
-        raise RoutineError("plan", "was not asked of a planner: it cannot be asked again")
+        raise FieldError("plan", "was not asked of a planner: it cannot be asked again")
     _refuse(name, kind, reason)
     when = _when(kind, cron, zone, skip_days or [], threshold or {})
     params = dict(plan.params)
@@ -81,7 +73,7 @@ def pause_routine(user: Any, routine_id: int, reason: str) -> Routine:
     """It opens nothing until somebody resumes it; plans that it has opened go on."""
     row = _own(user, routine_id)
     if not reason.strip():
-        raise RoutineError("reason", "say why: it is shown beside the routine")
+        raise FieldError("reason", "say why: it is shown beside the routine")
     with transaction.atomic():
         said = {"paused_at": timezone.now(), "pause_reason": reason.strip()}
         if not Routine.objects.filter(pk=row.pk, paused_at=None, ended_at=None).update(**said):
@@ -117,7 +109,7 @@ def skip_days_of(user: Any, routine_id: int, days: list[str], reason: str = "") 
     """The days (ISO, on the clock of its zone) on which it opens nothing; the list that was there is replaced."""
     row = _own(user, routine_id)
     if row.kind != Kind.SCHEDULE:
-        raise RoutineError("skip_days", "only routines with set times have days to skip")
+        raise FieldError("skip_days", "only routines with set times have days to skip")
     row.skip_days = _days(days)
     with transaction.atomic():
         following = next(selectors.starts_after(row, timezone.now()), None)
@@ -263,20 +255,20 @@ def _own(user: Any, routine_id: int) -> Routine:
 
 def _refuse(name: str, kind: str, reason: str) -> None:
     if kind not in Kind.values:
-        raise RoutineError("kind", "choose set times or one of the triggers")
+        raise FieldError("kind", "choose set times or one of the triggers")
     if not name.strip():
-        raise RoutineError("name", "give it a name: its plans carry it")
+        raise FieldError("name", "give it a name: its plans carry it")
     if not reason.strip():
-        raise RoutineError("reason", "say why: its plans carry it")
+        raise FieldError("reason", "say why: its plans carry it")
 
 
 def _when(kind: str, cron: str, zone: str, skip_days: list[str], threshold: dict[str, int]) -> dict[str, Any]:
     if kind != Kind.SCHEDULE:
         return {"cron": "", "threshold": _checked(Kind(kind), threshold)}
     if wrong := wrong_zone(zone):
-        raise RoutineError("zone", wrong)
+        raise FieldError("zone", wrong)
     if wrong := wrong_cron(cron, zone, timezone.now()):
-        raise RoutineError("cron", wrong)
+        raise FieldError("cron", wrong)
     return {"cron": " ".join(cron.split()), "zone": zone, "skip_days": _days(skip_days)}
 
 
@@ -286,19 +278,19 @@ def _checked(kind: Kind, threshold: dict[str, int]) -> dict[str, int]:
         low, high, usual = TRIGGER_RANGES[name]
         value = threshold.get(name, usual)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise RoutineError(name, f"a whole number from {low:,} to {high:,} {TRIGGER_LABELS[name][1]}")
+            raise FieldError(name, f"a whole number from {low:,} to {high:,} {TRIGGER_LABELS[name][1]}")
         found[name] = value
     return found
 
 
 def _days(days: list[str]) -> list[str]:
     if len(days) > MOST_SKIPPED:
-        raise RoutineError("skip_days", f"at most {MOST_SKIPPED} days")
+        raise FieldError("skip_days", f"at most {MOST_SKIPPED} days")
     for day in days:
         try:
             date.fromisoformat(day)
         except ValueError as error:
-            raise RoutineError("skip_days", f"{day[:20]!r} is no day: write 2026-12-24") from error
+            raise FieldError("skip_days", f"{day[:20]!r} is no day: write 2026-12-24") from error
     return sorted({date.fromisoformat(day).isoformat() for day in days})
 
 

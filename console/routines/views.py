@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from console.rest.errors import Conflict
+from console.rest.errors import Conflict, FieldError
 from console.routines import selectors, services
 from console.routines.choices import Kind
 from console.routines.forms import RoutineForm, days_in
@@ -59,7 +59,7 @@ def new(request: HttpRequest) -> HttpResponse:
         if form.is_valid():
             try:
                 return redirect("routines:detail", services.make_routine(request.user, **form.asked()).pk)
-            except services.RoutineError as wrong:
+            except FieldError as wrong:
                 form.refuse(wrong.field, wrong.reason)
         return render(request, "routines/new.html", _new_page(form, kind, plans), status=400)
     form = RoutineForm(initial={"plan": request.GET.get("plan", "")}, plans=plans, kind=kind)
@@ -86,8 +86,8 @@ def act(request: HttpRequest, routine_id: int, action: str) -> HttpResponse:
                 services.end_routine(request.user, routine_id, reason)
             case _:
                 services.skip_days_of(request.user, routine_id, days_in(request.POST.get("days", "")), reason)
-    except services.RoutineError as wrong:
-        messages.error(request, f"{wrong.reason[:1].upper()}{wrong.reason[1:]}.")
+    except FieldError as wrong:
+        messages.error(request, wrong.sentence)
     except Conflict as refused:
         messages.error(request, refused.reason)
     return redirect("routines:detail", routine_id)

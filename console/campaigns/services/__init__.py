@@ -9,12 +9,11 @@ from console.campaigns.services.deciding import (
     take_out,
     try_again,
 )
-from console.campaigns.services.making import CampaignError, Draft, begin_campaign, draft, look_anew, make_campaign
+from console.campaigns.services.making import Draft, begin_campaign, draft, look_anew, make_campaign
 from console.campaigns.services.previews import group_to_preview, keep_preview, newest_of, note_trouble
 from console.campaigns.services.turning import Held, turn, turns_due
 
 __all__ = [
-    "CampaignError",
     "Draft",
     "Held",
     "begin_campaign",

@@ -29,7 +29,7 @@ from console.dispatch.services import enqueue
 from console.inventory import archive
 from console.inventory.choices import WATCHED
 from console.inventory.models import Source
-from console.rest.errors import Conflict
+from console.rest.errors import Conflict, FieldError
 from console.tenancy.services import require
 from scheduler.cluster.build import restrict
 from scheduler.cluster.snapshot import Snapshot
@@ -38,14 +38,6 @@ SHOWN = 5
 FIELDS = ("name", "reason", "source_id", "cluster", "selects", "wanted", "done_label", "done_value", "grouping",
           "protect", "order", "when_refused", *RANGES)  # fmt: skip
 TAKES_NAMES = (Selects.DOMAINS, Selects.NODES)
-
-
-class CampaignError(ValueError):
-    """One field is wrong; HTTP 400."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        self.field, self.reason = field, reason
-        super().__init__(f"{field}: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +61,12 @@ class Draft:
 
 
 def draft(user: Any, asked: dict[str, Any]) -> Draft:
-    """Raises ``Denied`` or ``CampaignError`` for the first field that is wrong; stores nothing."""
+    """Raises ``Denied`` or ``FieldError`` for the first field that is wrong; stores nothing."""
     require(user, "plans.request_plan")
     said = {**_usual(), **{name: asked[name] for name in FIELDS if name in asked}}
     scope = scope_of(user, said["source_id"], said["cluster"])
     if scope is None:
-        raise CampaignError("cluster", f"no source shows a cluster of the name {said['cluster']}")
+        raise FieldError("cluster", f"no source shows a cluster of the name {said['cluster']}")
     _refuse_words(said)
     snapshot = _snapshot(scope)
     _refuse_levels(said, snapshot)
@@ -85,9 +77,9 @@ def draft(user: Any, asked: dict[str, Any]) -> Draft:
         words = (
             f"all {len(rows):,} are as they are to be already" if rows else "no node of this cluster is one of those"
         )
-        raise CampaignError(_field_of(said["selects"]), words)
+        raise FieldError(_field_of(said["selects"]), words)
     if len(left) > MOST_NODES:
-        raise CampaignError(_field_of(said["selects"]), f"{len(left):,} nodes, at most {MOST_NODES:,} in one campaign")
+        raise FieldError(_field_of(said["selects"]), f"{len(left):,} nodes, at most {MOST_NODES:,} in one campaign")
     groups = choosing.grouped(
         snapshot, left, grouping=said["grouping"], protect=said["protect"], order=said["order"],
         most=said["most_per_group"],
@@ -103,7 +95,7 @@ def make_campaign(user: Any, asked: dict[str, Any]) -> Campaign:
     said = found.fields
     for field, words in (("name", "give it a name: its plans carry it"), ("reason", "say why: its plans carry it")):
         if not said[field].strip():
-            raise CampaignError(field, words)
+            raise FieldError(field, words)
     with transaction.atomic():
         row = Campaign.objects.create(owner=user, chosen=chosen_words(said), **_columns(said))
         for position, one in enumerate(found.groups):
@@ -167,35 +159,35 @@ def _usual() -> dict[str, Any]:
 def _refuse_words(said: dict[str, Any]) -> None:
     for field, choices in (("selects", Selects), ("order", Order), ("when_refused", Refused)):
         if said[field] not in choices.values:
-            raise CampaignError(field, f"must be one of {', '.join(choices.values)}")
+            raise FieldError(field, f"must be one of {', '.join(choices.values)}")
     for field, (low, high, _usual_value, _label, unit) in RANGES.items():
         value = said[field]
         if value is None and field in ("most_out", "most_out_per_cent", "most_per_group"):
             continue
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise CampaignError(field, f"a whole number from {low:,} to {high:,} {unit}")
+            raise FieldError(field, f"a whole number from {low:,} to {high:,} {unit}")
     if said["most_out"] is None and said["most_out_per_cent"] is None:
-        raise CampaignError("most_out", "say how many nodes may be out of service, as a number or in %")
+        raise FieldError("most_out", "say how many nodes may be out of service, as a number or in %")
     if bool(said["done_label"]) != bool(said["done_value"]):
-        raise CampaignError("done_value", "label and value go together")
+        raise FieldError("done_value", "label and value go together")
     if said["grouping"] == NO_GROUPING and said["most_per_group"] is None:
-        raise CampaignError("most_per_group", "say how many nodes are drained together")
+        raise FieldError("most_per_group", "say how many nodes are drained together")
 
 
 def _refuse_levels(said: dict[str, Any], snapshot: Snapshot) -> None:
     known = [*snapshot.levels, ZONE]
     if said["grouping"] not in (*GROUPINGS, *known):
-        raise CampaignError("grouping", f"must be one of {', '.join([*known, NO_GROUPING])}")
+        raise FieldError("grouping", f"must be one of {', '.join([*known, NO_GROUPING])}")
     if said["protect"] and said["protect"] not in known:
-        raise CampaignError("protect", f"must be one of {', '.join(known)}")
+        raise FieldError("protect", f"must be one of {', '.join(known)}")
 
 
 def _chosen(snapshot: Snapshot, said: dict[str, Any]) -> choosing.Rows:
     wanted, selects = said["wanted"], said["selects"]
     if selects == Selects.LABEL and not (wanted.get("label") and wanted.get("value")):
-        raise CampaignError("value", "say which label, and which value of it")
+        raise FieldError("value", "say which label, and which value of it")
     if selects == Selects.MODEL and not wanted.get("model"):
-        raise CampaignError("model", "say which GPU model")
+        raise FieldError("model", "say which GPU model")
     if selects in TAKES_NAMES:
         known = set(snapshot.node_name if selects == Selects.NODES else snapshot.domain_name)
         missing = [name for name in wanted.get("names", []) if name not in known]
@@ -204,7 +196,7 @@ def _chosen(snapshot: Snapshot, said: dict[str, Any]) -> choosing.Rows:
                 f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
             )
             what = "node" if selects == Selects.NODES else "network domain"
-            raise CampaignError("names", f"no such {what}: {listed}" if missing else "name at least one")
+            raise FieldError("names", f"no such {what}: {listed}" if missing else "name at least one")
     return choosing.chosen(snapshot, selects, wanted)
 
 
@@ -216,13 +208,13 @@ def _limit(snapshot: Snapshot, rows: choosing.Rows, said: dict[str, Any]) -> int
 def _refuse_sizes(groups: list[choosing.Drafted], limit: int) -> None:
     largest = max(groups, key=lambda one: len(one.rows))
     if len(largest.rows) > limit:
-        raise CampaignError(
+        raise FieldError(
             "most_per_group",
             f"the group “{largest.name}” has {len(largest.rows):,} nodes, and at most {limit:,} may be out of service: "
             f"have groups cut to {limit:,} nodes or raise the limit",
         )
     if len(groups) > MOST_GROUPS:
-        raise CampaignError("grouping", f"{len(groups):,} groups, at most {MOST_GROUPS:,} in one campaign")
+        raise FieldError("grouping", f"{len(groups):,} groups, at most {MOST_GROUPS:,} in one campaign")
 
 
 def _field_of(selects: str) -> str:
@@ -233,7 +225,7 @@ def _snapshot(scope: Scope) -> Snapshot:
     try:
         return restrict(archive.load(digest_of(scope)), scope.cluster)
     except archive.GoneError as gone:
-        raise CampaignError("cluster", "its newest reading has just gone; ask again") from gone
+        raise FieldError("cluster", "its newest reading has just gone; ask again") from gone
 
 
 def chosen_words(said: dict[str, Any]) -> str:

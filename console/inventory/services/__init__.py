@@ -23,7 +23,6 @@ from console.inventory.services.loading import (
 from console.inventory.services.measuring import has_newer, snapshot_of, store_measurement
 from console.inventory.services.observing import Encoded, connector_of, fresh, newest, observe, observe_due, revision_of
 from console.inventory.services.releasing import (
-    ReleaseError,
     answer_release,
     any_released,
     ask_release,
@@ -48,7 +47,6 @@ __all__ = [
     "Encoded",
     "InputError",
     "ReadError",
-    "ReleaseError",
     "TelemetryAsked",
     "Watcher",
     "accept_upload",

@@ -17,6 +17,7 @@ from console.connectors.protocol import ConnectorError
 from console.inventory.choices import SourceKind
 from console.inventory.models import Source
 from console.live.services import publish
+from console.rest.errors import FieldError
 from console.tenancy.services import require
 from scheduler.cluster.errors import InputError
 
@@ -37,12 +38,17 @@ __all__ = [
 SHORTEST_PERIOD_S, LONGEST_PERIOD_S = 2, 3600
 
 
-class ClusterError(ValueError):
+class ClusterError(FieldError):
     """One field of what was asked is wrong.  ``choices`` are the contexts, where one must be chosen."""
 
     def __init__(self, field: str, reason: str, choices: Sequence[str] = (), current: str = "") -> None:
-        super().__init__(f"{field}: {reason}")
-        self.field, self.reason, self.choices, self.current = field, reason, tuple(choices), current
+        super().__init__(field, reason)
+        self.choices, self.current = tuple(choices), current
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """Nobody sends a kind: what is wrong with it is wrong with the whole."""
+        return {"non_field_errors": [self.reason]} if self.field == "kind" else super().detail
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from console.inventory.choices import LockShare, ReleaseState
 from console.inventory.models import LockRelease, OwnerLock, Source
 from console.inventory.selectors.pods import workload_name
 from console.inventory.selectors.releases import release_for
-from console.rest.errors import Conflict
+from console.rest.errors import Conflict, FieldError
 from console.tenancy.services import require
 from scheduler.cluster.records import OwnerRecord, PodRecord
 from scheduler.cluster.snapshot import Bools, PodSpec, Snapshot
@@ -26,16 +26,8 @@ LONGEST = timedelta(days=14)
 FURTHEST = timedelta(days=60)
 
 
-class ReleaseError(ValueError):
-    """One field of a question is wrong; HTTP 400."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        self.field, self.reason = field, reason
-        super().__init__(f"{field}: {reason}")
-
-
 def ask_release(user: Any, lock: OwnerLock, begins_at: datetime, ends_at: datetime, why: str) -> LockRelease:
-    """Ask the tenant of ``lock``.  Raises ``Denied``, ``ReleaseError`` or ``Conflict`` where a question is open."""
+    """Ask the tenant of ``lock``.  Raises ``Denied``, ``FieldError`` or ``Conflict`` where a question is open."""
     require(user, "inventory.ask_release")
     _refuse_unasked(lock, begins_at, ends_at, why)
     names = {name: getattr(lock, name) for name in ("source", "cluster", "tenant", "namespace", "workload")}
@@ -148,20 +140,20 @@ def _refuse_unasked(lock: OwnerLock, begins_at: datetime, ends_at: datetime, why
     if not lock.tenant:
         raise Conflict("These pods are of no tenant: there is nobody who could answer.")
     if ends_at <= max(begins_at, now):
-        raise ReleaseError("ends_at", "must lie after the beginning, and ahead")
+        raise FieldError("ends_at", "must lie after the beginning, and ahead")
     if ends_at - begins_at > LONGEST:
-        raise ReleaseError("ends_at", f"a release lasts at most {LONGEST.days} days")
+        raise FieldError("ends_at", f"a release lasts at most {LONGEST.days} days")
     if begins_at > now + FURTHEST:
-        raise ReleaseError("begins_at", f"ask at most {FURTHEST.days} days ahead")
+        raise FieldError("begins_at", f"ask at most {FURTHEST.days} days ahead")
     if not why.strip():
-        raise ReleaseError("why", "say why: the owner decides by it")
+        raise FieldError("why", "say why: the owner decides by it")
 
 
 def _change(user: Any, release_id: int, state: ReleaseState, reason: str, was: ReleaseState) -> LockRelease:
     """One answer, by compare-and-set: the second one is told what the first one said."""
     row = release_for(user, release_id)
     if not reason.strip():
-        raise ReleaseError("reason", "say why: it is kept with the answer")
+        raise FieldError("reason", "say why: it is kept with the answer")
     now = timezone.now()
     said = {"state": state, "answer": reason.strip(), "answered_by": user, "answered_at": now}
     with transaction.atomic():

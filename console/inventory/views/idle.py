@@ -119,7 +119,7 @@ def telemetry(request: HttpRequest, source_id: int) -> HttpResponse:
         try:
             services.set_telemetry(request.user, found, services.TelemetryAsked(**form.asked()))
         except services.ClusterError as error:
-            form.add_error(error.field if error.field in form.fields else None, error.reason)
+            form.refuse(error.field, error.reason)
         else:
             messages.success(request, f"{found.name} is asked for telemetry from now on.")
             return redirect("inventory:source", source_id=found.pk)
@@ -141,7 +141,7 @@ def telemetry_test(request: HttpRequest, source_id: int) -> HttpResponse:
             probe = services.try_telemetry(request.user, found, asked)
         except services.ClusterError as error:
             form = form or TelemetryForm({})
-            form.add_error(error.field if error.field in form.fields else None, error.reason)
+            form.refuse(error.field, error.reason)
     page = {"section": "sources", "form": form, "source": found, "probe": probe}
     status = 200 if probe is not None else 400
     if request.headers.get("HX-Request"):

@@ -22,7 +22,7 @@ from console.inventory.selectors.paging import BadCursorError
 from console.inventory.tables import OWNER_LOCK_COLUMNS, OWNER_LOCK_HEAD, csv_lines, headings
 from console.inventory.views.idle import WINDOW_WORDS
 from console.rest.csv import csv_response, refused
-from console.rest.errors import Conflict
+from console.rest.errors import Conflict, FieldError
 from console.ui.filters import Filter, one_of
 from console.ui.orders import no_order_words
 
@@ -125,8 +125,8 @@ def ask(request: HttpRequest, lock_id: int) -> HttpResponse:
     if form.is_valid():
         try:
             row = services.ask_release(request.user, found, **form.cleaned_data)
-        except services.ReleaseError as wrong:
-            form.add_error(wrong.field, wrong.reason)
+        except FieldError as wrong:
+            form.refuse(wrong.field, wrong.reason)
         except Conflict as over:
             return _lock_page(request, lock_id, form, over.reason)
         else:
@@ -164,8 +164,8 @@ def _act(request: HttpRequest, form: Form, act: Any) -> HttpResponse:
     try:
         row = act(form.cleaned_data)
         messages.success(request, f"{row.key}: {row.get_state_display().lower()}.")
-    except services.ReleaseError as wrong:
-        messages.error(request, f"{wrong.reason.capitalize()}.")
+    except FieldError as wrong:
+        messages.error(request, wrong.sentence)
     except Conflict as over:
         messages.error(request, over.reason)
     except selectors.NotThereError as error:

@@ -17,9 +17,10 @@ from django.views.decorators.vary import vary_on_headers
 from console.inventory import selectors, services, since_words
 from console.inventory.ledgers import CHANGES
 from console.inventory.sending import encoding_for, send
-from console.inventory.spans import BadSpanError, Span, default_span, kept_filters, moment, presets, read_span
+from console.inventory.spans import Span, default_span, kept_filters, moment, presets, read_span
 from console.inventory.tables import CHANGE_HEAD, TENANT_CHANGE_HEAD, csv_lines
 from console.rest.csv import csv_response
+from console.rest.errors import FieldError
 from console.ui.figures import signed
 from console.ui.filters import Filter, one_of
 
@@ -43,7 +44,7 @@ def since(request: HttpRequest) -> HttpResponse:
     kept = kept_filters(request.GET)
     try:
         span = read_span(request.GET, now)
-    except BadSpanError as error:
+    except FieldError as error:
         frame = _frame(now, default_span(now, selectors.oldest_instant()), kept)
         page = {**frame, "refusal": error.reason, **_bar(request, frame["span"], kept)}
         return render(request, "inventory/since.html", page, status=400)
@@ -64,7 +65,7 @@ def since_csv(request: HttpRequest) -> HttpResponseBase:
     now = timezone.now()
     try:
         span = read_span(request.GET, now) or default_span(now, selectors.oldest_instant())
-    except BadSpanError as error:
+    except FieldError as error:
         return _words(error.reason, 400)
     filters = selectors.Filters.of(request.GET)
     found, pairs = _compared(request, span)

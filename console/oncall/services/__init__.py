@@ -4,11 +4,9 @@ from console.oncall.services.answering import acknowledge, hand_on
 from console.oncall.services.calling import sweep
 from console.oncall.services.contacts import forget_contact, set_contact, try_contact
 from console.oncall.services.delivering import deliver
-from console.oncall.services.refusals import RotaError
 from console.oncall.services.rotas import change_rota, end_cover, end_rota, ensure_rota, make_rota, take_over
 
 __all__ = [
-    "RotaError",
     "acknowledge",
     "change_rota",
     "deliver",

@@ -14,27 +14,27 @@ from console.oncall import selectors
 from console.oncall.choices import ContactKind
 from console.oncall.models import Contact
 from console.oncall.services import sealing, sending
-from console.oncall.services.refusals import RotaError
+from console.rest.errors import FieldError
 from console.tenancy.services import require
 
 
 def set_contact(user: Any, kind: str, address: str) -> str:
     """How ``user`` is reached from now on; of a webhook the secret that signs it, shown this once, else "".
 
-    Raises ``RotaError``, which does not quote a webhook's address: it often is a secret itself.
+    Raises ``FieldError``, which does not quote a webhook's address: it often is a secret itself.
     """
     require(user, "oncall.answer")
     if kind == ContactKind.MAIL:
         _keep(user, ContactKind.MAIL, _mail(address), "")
         return ""
     if kind != ContactKind.WEBHOOK:
-        raise RotaError("kind", "mail or webhook")
+        raise FieldError("kind", "mail or webhook")
     try:
         url = webhook.check_url(address)
         secret = webhook.new_secret()
         sealed = sealing.sealed(url, secret)
     except (webhook.WebhookError, NoKeyError) as wrong:
-        raise RotaError("address", str(wrong)) from None
+        raise FieldError("address", str(wrong)) from None
     _keep(user, ContactKind.WEBHOOK, webhook.host_of(url), sealed)
     return secret
 
@@ -55,11 +55,11 @@ def forget_contact(user: Any, kind: str) -> None:
 
 
 def try_contact(user: Any) -> str:
-    """Sends one message along the first way, now; where it went.  Raises ``RotaError`` with what went wrong."""
+    """Sends one message along the first way, now; where it went.  Raises ``FieldError`` with what went wrong."""
     require(user, "oncall.answer")
     ways = selectors.ways_of(user)
     if not ways:
-        raise RotaError("address", "there is no address to try: give one first")
+        raise FieldError("address", "there is no address to try: give one first")
     text = sending.Text(
         f"trial-{user.pk}-{int(timezone.now().timestamp())}",
         "[Slackline] A trial of your on-call address",
@@ -68,7 +68,7 @@ def try_contact(user: Any) -> str:
     try:
         sending.send(ways[0], text)
     except sending.DeliveryError as wrong:
-        raise RotaError("address", str(wrong)) from wrong
+        raise FieldError("address", str(wrong)) from wrong
     audit.record(actor=user, action="contact.tried", target_kind="contact", target_id=ways[0].address)
     return f"{ways[0].kind} to {ways[0].address}"
 
@@ -78,9 +78,9 @@ def _mail(address: str) -> str:
     try:
         validate_email(text)
     except ValidationError as wrong:
-        raise RotaError("address", "one mail address, such as ada@example.org") from wrong
+        raise FieldError("address", "one mail address, such as ada@example.org") from wrong
     if len(text) > 253:
-        raise RotaError("address", "at most 253 characters")
+        raise FieldError("address", "at most 253 characters")
     return text
 
 

@@ -14,10 +14,9 @@ from console.live.services import publish
 from console.oncall import selectors
 from console.oncall.choices import DAYS_OF, RANGES, URGENT, WEEKDAYS, Handover, Kind, Scope
 from console.oncall.models import Cover, Member, Rota
-from console.oncall.services.refusals import RotaError
 from console.oncall.turns import Rotation, anchored
 from console.policies.occurrences import wrong_zone
-from console.rest.errors import Conflict
+from console.rest.errors import Conflict, FieldError
 from console.tenancy.services import require
 
 MOST_PEOPLE = 30
@@ -29,7 +28,7 @@ def make_rota(user: Any, *, scope: str, cluster: str = "", people: list[str], re
     """A rota for the fleet or one cluster; the first of ``people`` (user names) is on call from now on.
 
     ``fields``: handover, weekday (0 = Monday), at, zone, the amounts of ``choices.RANGES``, quiet_from, quiet_until,
-    urgent.  Raises ``Denied`` or ``RotaError``.
+    urgent.  Raises ``Denied`` or ``FieldError``.
     """
     require(user, "oncall.set_rota")
     place = _place(user, scope, cluster)
@@ -105,9 +104,9 @@ def take_over(
     now = timezone.now()
     begins = begins_at or now
     if ends_at <= max(begins, now):
-        raise RotaError("ends_at", "it must end after it begins, and after now")
+        raise FieldError("ends_at", "it must end after it begins, and after now")
     if ends_at - begins > LONGEST_COVER:
-        raise RotaError("ends_at", f"at most {LONGEST_COVER.days} days: change the rota instead")
+        raise FieldError("ends_at", f"at most {LONGEST_COVER.days} days: change the rota instead")
     person = _people([who], "who")[0]
     with transaction.atomic():
         cover = Cover.objects.create(
@@ -136,12 +135,12 @@ _FIELDS = ("handover", "at", "zone", *RANGES, "quiet_from", "quiet_until", "urge
 
 def _place(user: Any, scope: str, cluster: str) -> dict[str, str]:
     if scope not in Scope.values:
-        raise RotaError("scope", "choose the fleet or one cluster")
+        raise FieldError("scope", "choose the fleet or one cluster")
     if scope == Scope.FLEET:
         return {"scope": scope, "cluster": ""}
     known = filter_choices(user).clusters
     if cluster not in known:
-        raise RotaError("cluster", f"no cluster {cluster!r}; known: {', '.join(known[:20]) or 'none'}")
+        raise FieldError("cluster", f"no cluster {cluster!r}; known: {', '.join(known[:20]) or 'none'}")
     return {"scope": scope, "cluster": cluster}
 
 
@@ -154,34 +153,34 @@ def _people(wanted: list[str], field: str = "people") -> list[Any]:
     known = {one.get_username(): one for one in selectors.may_be_on_call()}
     chosen = list(dict.fromkeys(name.strip() for name in wanted if name.strip()))
     if not 1 <= len(chosen) <= MOST_PEOPLE:
-        raise RotaError(field, f"name from 1 to {MOST_PEOPLE} approvers")
+        raise FieldError(field, f"name from 1 to {MOST_PEOPLE} approvers")
     unknown = [name for name in chosen if name not in known]
     if unknown:
-        raise RotaError(field, f"no active approver {unknown[0][:100]!r}; known: {', '.join(list(known)[:20])}")
+        raise FieldError(field, f"no active approver {unknown[0][:100]!r}; known: {', '.join(list(known)[:20])}")
     return [known[name] for name in chosen]
 
 
 def _say_why(reason: str) -> None:
     if not reason.strip():
-        raise RotaError("reason", "say why: it is kept in the audit log")
+        raise FieldError("reason", "say why: it is kept in the audit log")
 
 
 def _fields(said: Fields) -> dict[str, Any]:
     """What a rota says beside its place and people, checked."""
     if said["handover"] not in Handover.values:
-        raise RotaError("handover", "every day or every week")
+        raise FieldError("handover", "every day or every week")
     if wrong := wrong_zone(said["zone"]):
-        raise RotaError("zone", wrong)
+        raise FieldError("zone", wrong)
     found = {name: _amount(said, name) for name in RANGES}
     for name in ("at", "quiet_from", "quiet_until"):
         if (clock := said.get(name)) is not None and (clock.second or clock.microsecond):
-            raise RotaError(name, "hours and minutes alone, such as 09:30")
+            raise FieldError(name, "hours and minutes alone, such as 09:30")
     quiet = (said.get("quiet_from"), said.get("quiet_until"))
     if (quiet[0] is None) != (quiet[1] is None) or (quiet[0] is not None and quiet[0] == quiet[1]):
-        raise RotaError("quiet_until", "say both ends of the quiet hours, which differ, or neither")
+        raise FieldError("quiet_until", "say both ends of the quiet hours, which differ, or neither")
     unknown = [word for word in said["urgent"] if word not in Kind.values]
     if unknown:
-        raise RotaError("urgent", f"one of {', '.join(Kind.values)}")
+        raise FieldError("urgent", f"one of {', '.join(Kind.values)}")
     times = {"at": said["at"], "quiet_from": quiet[0], "quiet_until": quiet[1]}
     urgent = [word for word in Kind.values if word in said["urgent"]]
     return {"handover": said["handover"], "zone": said["zone"], "urgent": urgent, **times, **found}
@@ -193,7 +192,7 @@ def _amount(said: Fields, name: str) -> int:
     if value is None:
         return usual
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise RotaError(name, f"a whole number from {low:,} to {high:,} {unit}")
+        raise FieldError(name, f"a whole number from {low:,} to {high:,} {unit}")
     return value
 
 
@@ -204,7 +203,7 @@ def _stored(said: dict[str, Any]) -> dict[str, Any]:
 def _anchor(said: dict[str, Any], weekday: int, members: list[Any], first: int, now: datetime) -> date:
     """The day from which the order is counted, so that the person ``first`` is the one whose turn it is now."""
     if weekday not in range(len(WEEKDAYS)):
-        raise RotaError("weekday", "0 is Monday, 6 is Sunday")
+        raise FieldError("weekday", "0 is Monday, 6 is Sunday")
     day = now.astimezone(UTC).date()
     day -= timedelta(days=(day.weekday() - weekday) % 7)
     people = tuple(selectors.person_of(one) for one in members)

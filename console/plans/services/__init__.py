@@ -4,7 +4,7 @@ from console.plans.services.approval import ByPolicy, approve_plan, reject_plan
 from console.plans.services.checking import document_of, newest_of, with_releases
 from console.plans.services.cutting import cut_plan, drop_stale_moves
 from console.plans.services.dropping import leave_out_changed
-from console.plans.services.freezes import FreezeError, lift_freeze, set_freeze
+from console.plans.services.freezes import lift_freeze, set_freeze
 from console.plans.services.glass import break_glass, close_review
 from console.plans.services.holding import extend_hold, release_hold
 from console.plans.services.levels import leave_to_people
@@ -29,7 +29,6 @@ __all__ = [
     "ByPolicy",
     "Conflict",
     "DigestMissingError",
-    "FreezeError",
     "Part",
     "abort_plan",
     "approve_part",

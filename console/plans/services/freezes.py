@@ -14,6 +14,7 @@ from console.plans import selectors
 from console.plans.choices import FreezeScope, State
 from console.plans.models import Freeze, Plan
 from console.plans.services.transition import Conflict, change
+from console.rest.errors import FieldError
 from console.tenancy.services import require
 
 
@@ -56,34 +57,26 @@ def _pause_covered(freeze: Freeze) -> None:
 
 
 def _refuse_half_said(scope: str, cluster: str, gpu_model: str, reason: str, expires_at: datetime) -> None:
-    """Raises ``FreezeError`` with the field that is wrong."""
+    """Raises ``FieldError`` with the field that is wrong."""
     if scope not in FreezeScope.values:
-        raise FreezeError("scope", "choose the fleet, a cluster or a pool")
+        raise FieldError("scope", "choose the fleet, a cluster or a pool")
     if scope != FreezeScope.FLEET and not cluster.strip():
-        raise FreezeError("cluster", "name the cluster")
+        raise FieldError("cluster", "name the cluster")
     if scope == FreezeScope.POOL and not gpu_model.strip():
-        raise FreezeError("gpu_model", "name the GPU model of the pool")
+        raise FieldError("gpu_model", "name the GPU model of the pool")
     if not reason.strip():
-        raise FreezeError("reason", "say why: everybody sees it in the banner")
+        raise FieldError("reason", "say why: everybody sees it in the banner")
     if expires_at <= timezone.now():
-        raise FreezeError("expires_at", "this time is past")
+        raise FieldError("expires_at", "this time is past")
 
 
 def _refuse_unknown(user: Any, scope: str, cluster: str, gpu_model: str) -> None:
     """A misspelt name would freeze nothing while its banner says that it does."""
     known = filter_choices(user)
     if scope != FreezeScope.FLEET and cluster not in known.clusters:
-        raise FreezeError("cluster", f"no cluster {cluster!r}; known: {', '.join(known.clusters) or 'none'}")
+        raise FieldError("cluster", f"no cluster {cluster!r}; known: {', '.join(known.clusters) or 'none'}")
     if scope == FreezeScope.POOL and gpu_model not in known.models:
-        raise FreezeError("gpu_model", f"no GPU model {gpu_model!r}; known: {', '.join(known.models) or 'none'}")
-
-
-class FreezeError(ValueError):
-    """One field of a freeze is wrong; HTTP 400."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        self.field, self.reason = field, reason
-        super().__init__(f"{field}: {reason}")
+        raise FieldError("gpu_model", f"no GPU model {gpu_model!r}; known: {', '.join(known.models) or 'none'}")
 
 
 def lift_freeze(user: Any, freeze_id: int, reason: str = "") -> Freeze:

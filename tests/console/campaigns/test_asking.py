@@ -9,6 +9,7 @@ from rest_framework.test import APIClient
 
 from console.campaigns import services
 from console.campaigns.models import Campaign
+from console.rest.errors import FieldError
 from tests.builders.people import operator
 from tests.console.campaigns.scene import ASKED, DRIVER, NEW, OLD, looked, made, two_switches
 from tests.console.plans.scene import scene
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.django_db
     ],
 )
 def test_what_cannot_be_asked_names_its_field(said: dict[str, Any], field: str) -> None:
-    with pytest.raises(services.CampaignError) as wrong:
+    with pytest.raises(FieldError) as wrong:
         made(scene(two_switches()), **said)
     assert wrong.value.field == field and not Campaign.objects.exists()
 

@@ -13,7 +13,7 @@ from console.audit.models import Entry
 from console.inventory import selectors, services
 from console.inventory.models import LockRelease, OwnerLock
 from console.inventory.services import releasing
-from console.rest.errors import Conflict
+from console.rest.errors import Conflict, FieldError
 from console.tenancy.models import User
 from console.tenancy.services import Denied
 from scheduler.cluster.records import OwnerRecord, PodRecord
@@ -105,7 +105,7 @@ def test_nobody_answered_in_time() -> None:
      (2000 * HOUR, 2001 * HOUR, "w", "begins_at"), (HOUR, 2 * HOUR, " ", "why")],
 )  # fmt: skip
 def test_windows_that_make_no_sense(begins: timedelta, ends: timedelta, why: str, field: str) -> None:
-    with pytest.raises(services.ReleaseError) as wrong:
+    with pytest.raises(FieldError) as wrong:
         ask(begins=begins, ends=ends, why=why)
     assert wrong.value.field == field
 

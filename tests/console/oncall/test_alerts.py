@@ -18,7 +18,7 @@ from console.plans.models import Plan
 from console.plans.services import stepping
 from console.policies.choices import APPROVE, OBSERVE
 from console.policies.models import Setting
-from console.rest.errors import Conflict
+from console.rest.errors import Conflict, FieldError
 from console.routines.models import Opening
 from console.tenancy.services import Denied
 from tests.builders.people import approver, operator
@@ -237,7 +237,7 @@ def test_a_plan_that_was_a_report_for_a_while_calls_again() -> None:
 def test_handovers_have_hours_and_minutes_alone() -> None:
     """A second past the handover of its own clock, the day of that handover would be the one before."""
     for name in ("at", "quiet_from"):
-        with pytest.raises(services.RotaError, match=f"{name}: hours and minutes"):
+        with pytest.raises(FieldError, match=f"{name}: hours and minutes"):
             rota("ada", **{name: time(9, 0, 30)})
 
 

@@ -10,6 +10,7 @@ from console.inventory.models import Source
 from console.plans import services
 from console.plans.choices import State
 from console.plans.models import Decision, Freeze, Plan
+from console.rest.errors import FieldError
 from console.tenancy.services import Denied
 from tests.builders.people import approver, operator, tenant, viewer
 from tests.console.plans.scene import arrives, move, node_set, scene, started
@@ -97,7 +98,7 @@ def test_time_runs_out() -> None:
 def test_a_misspelt_name_freezes_nothing_and_says_so(scope: str, cluster: str, model: str) -> None:
     scene()
     until = timezone.now() + timedelta(hours=1)
-    with pytest.raises(services.FreezeError, match="known: "):
+    with pytest.raises(FieldError, match="known: "):
         services.set_freeze(operator(), scope=scope, cluster=cluster, gpu_model=model, reason="x", expires_at=until)
     assert not Freeze.objects.exists()
 

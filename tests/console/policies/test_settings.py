@@ -10,6 +10,7 @@ from console.audit.models import Entry
 from console.policies import selectors, services
 from console.policies.choices import SETTINGS, Place, Scope
 from console.policies.models import Setting
+from console.rest.errors import FieldError
 from console.tenancy.services import Denied
 from tests.builders.people import approver, operator
 from tests.console.plans.scene import scene, three_nodes
@@ -128,7 +129,7 @@ def test_of_two_who_decide_on_one_version_the_second_is_refused() -> None:
 )
 def test_what_is_wrong_is_named(name: str, place: Place, value: Any, field: str) -> None:
     scene(three_nodes())
-    with pytest.raises(services.SettingError) as wrong:
+    with pytest.raises(FieldError) as wrong:
         services.set_value(approver(), name, place, value, reason="r", version=0)
     assert wrong.value.field == field
     assert not Setting.objects.exists()
@@ -137,7 +138,7 @@ def test_what_is_wrong_is_named(name: str, place: Place, value: Any, field: str)
 def test_a_decision_needs_the_right_and_a_reason() -> None:
     with pytest.raises(Denied):
         services.set_value(operator(), "moves_per_wave", FLEET, 5, reason="r", version=0)
-    with pytest.raises(services.SettingError, match="reason"):
+    with pytest.raises(FieldError, match="reason"):
         services.set_value(approver(), "moves_per_wave", FLEET, 5, reason=" ", version=0)
 
 

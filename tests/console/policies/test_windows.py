@@ -9,8 +9,7 @@ from django.urls import reverse
 from console.policies import windowing, windows
 from console.policies.choices import Place, Scope
 from console.policies.occurrences import spans, wrong_cron, wrong_zone
-from console.policies.services import SettingError
-from console.rest.errors import Conflict
+from console.rest.errors import Conflict, FieldError
 from tests.builders.people import approver, operator
 
 pytestmark = pytest.mark.django_db
@@ -133,7 +132,7 @@ GOOD: dict[str, Any] = {"kind": "blackout", "cron": "0 8 * * 1-5", "minutes": 60
      ({"reason": " "}, "reason"), ({"skip_days": ["24.12."]}, "skip_days")],
 )  # fmt: skip
 def test_what_is_wrong_is_named(wrong: dict[str, Any], field: str) -> None:
-    with pytest.raises(SettingError) as error:
+    with pytest.raises(FieldError) as error:
         windowing.add_window(approver(), Place(), **{**GOOD, **wrong})
     assert error.value.field == field
 

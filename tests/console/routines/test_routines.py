@@ -14,7 +14,7 @@ from console.consolidation import services as desk
 from console.inventory.models import Observation
 from console.plans import services as plans
 from console.plans.models import Plan
-from console.rest.errors import Conflict
+from console.rest.errors import Conflict, FieldError
 from console.routines import selectors, services
 from console.routines.models import Opening, Routine
 from console.tenancy.services import Denied
@@ -111,7 +111,7 @@ def test_days_to_skip_and_summer_time() -> None:
 
 def test_a_pause_opens_nothing_and_is_not_made_up_for() -> None:
     row = made(cron="0 * * * *", zone="UTC")
-    with pytest.raises(services.RoutineError):
+    with pytest.raises(FieldError):
         services.pause_routine(operator(), row.pk, " ")
     services.pause_routine(operator(), row.pk, "holidays")
     due(row, timezone.now() - timedelta(days=2))
@@ -153,7 +153,7 @@ def test_rights_and_fields() -> None:
         ("kind", {"kind": "x"}), ("least_nodes", {"kind": "low_use", "threshold": {"least_nodes": 0}}),
     ):  # fmt: skip
         given: dict[str, Any] = {"name": "n", "kind": "schedule", "plan_id": plan.pk, "reason": "r", **said}
-        with pytest.raises(services.RoutineError) as wrong:
+        with pytest.raises(FieldError) as wrong:
             services.make_routine(operator(), **given)
         assert wrong.value.field == field
 
