@@ -1,0 +1,203 @@
+"""Why each pending job waits, and which would start now: one pass over the queue in its order.
+
+Every job is looked at twice: alone, on what is free, for its reason; and after those before it, who take their room and
+their quota.  Room that pods are leaving is held for the first job that it is enough for.  Nothing is bound here.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from scheduler.admission.diagnosis import Ground, Verdict, ground_of, judge, quota_reason
+from scheduler.admission.jobs import Job, pending_jobs
+from scheduler.admission.order import QueueRules, queue_order
+from scheduler.admission.quota import Book, Refusal, book_of
+from scheduler.admission.reasons import FITS_NOW, PRECEDENCE, QUEUED, Reason, first
+from scheduler.admission.room import Room
+from scheduler.admission.seating import Seats, find, take
+from scheduler.cluster.feasibility import eligibility
+from scheduler.cluster.snapshot import UNKNOWN, Bools, Snapshot
+
+SEARCHES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The most pods like the job's largest that find room in one place of the level now, and their GPUs."""
+
+    level: str
+    pods: int
+    gpu_milli: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One pending job.  ``position`` counts from 1 in the order of the queue of its cluster."""
+
+    job: Job
+    cluster: str
+    position: int
+    reason: Reason
+    others: tuple[Reason, ...]
+    largest: tuple[Block, ...]  # one node, then the levels of the network from the closest, then the cluster
+    seats: Seats | None  # where it would start now, or when others have left; None: nowhere
+
+    @property
+    def key(self) -> str:
+        return self.job.key
+
+    @property
+    def block(self) -> Block | None:
+        """The largest block at the level that the job asks for: one node for one pod, else the cluster."""
+        level = self.job.levels[0] if self.job.levels else "host" if len(self.job.pods) == 1 else "cluster"
+        return next((block for block in self.largest if block.level == level), None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explained:
+    """``rows`` in the order of the queue, cluster by cluster; ``book`` is the quota state before anybody starts."""
+
+    snapshot: Snapshot
+    book: Book
+    now_s: int
+    rows: tuple[Explanation, ...]
+    totals: Mapping[str, int] = field(default_factory=dict)  # reason -> jobs, in the order of precedence
+
+    def row(self, key: str) -> Explanation | None:
+        """Of the job of this key, or of the one that the pod of this key belongs to."""
+        for one in self.rows:
+            if one.key == key or any(self.snapshot.pod_key(p) == key for p in one.job.pods):
+                return one
+        return None
+
+
+def explain(
+    snapshot: Snapshot,
+    *,
+    book: Book | None = None,
+    now_s: int | None = None,
+    rules: QueueRules | None = None,
+    budget: int = SEARCHES,
+    seed: int = 0,
+) -> Explained:
+    """One row per pending job.  ``budget`` counts searches for seats: jobs beyond it are not evaluated, and say so.
+
+    ``seed`` is there as for every planner, and nothing is drawn.  Equal input gives the equal answer, whatever the
+    order of its rows.
+    """
+    del seed
+    eligible = eligibility(snapshot)
+    jobs = pending_jobs(snapshot, eligible.pod_class)
+    accounts = book_of(snapshot) if book is None else book
+    instant = snapshot.now_s if now_s is None else now_s
+    ordered = queue_order(snapshot, jobs, accounts, rules or QueueRules(), instant)
+    ground = ground_of(snapshot, eligible, jobs, accounts, instant, budget)
+    rows = tuple(_walk(ground, ordered))
+    counts = Counter(row.reason.word for row in rows)
+    return Explained(snapshot, accounts, instant, rows, {word: counts[word] for word in PRECEDENCE if counts[word]})
+
+
+@dataclass(slots=True, eq=False)
+class _Stage:
+    """What those before have left: room now, room when others have left, quota, and kinds that no longer fit."""
+
+    now: Room
+    later: Room
+    book: Book
+    hopeless: set[tuple[object, ...]] = field(default_factory=set)
+    first_taker: str = ""
+
+
+def _walk(ground: Ground, jobs: Sequence[Job]) -> Iterator[Explanation]:
+    now = ground.now.copy()
+    stage = _Stage(now, ground.later.copy() if ground.leaving else now, ground.book)
+    position, cluster = 0, UNKNOWN
+    for job in jobs:
+        position = position + 1 if job.cluster == cluster else 1
+        cluster = job.cluster
+        yield _explained(ground, stage, job, position)
+
+
+def _explained(ground: Ground, stage: _Stage, job: Job, position: int) -> Explanation:
+    refusal, only = _by_quota(ground.snapshot, ground.book, job)
+    verdict = judge(ground, job, only)
+    reasons = list(verdict.reasons)
+    if refusal is not None:
+        reasons.append(quota_reason(refusal))
+    seats = None
+    if refusal is None and (verdict.fits or verdict.waits):
+        seats, behind = _staged(ground, stage, job, verdict)
+        reasons.append(behind) if behind else None
+        if seats is not None and verdict.fits:
+            reasons.append(_starts(ground.snapshot, seats))
+    elif verdict.fits:
+        reasons = [reason for reason in reasons if reason.word != FITS_NOW]
+    primary, others = first(reasons)
+    return Explanation(
+        job, ground.snapshot.clusters[job.cluster].name, position, primary, others, _blocks(job, verdict), seats
+    )
+
+
+def _blocks(job: Job, verdict: Verdict) -> tuple[Block, ...]:
+    each = job.parts[0].shape[2] * job.parts[0].shape[3]
+    return tuple(Block(level, pods, pods * each) for level, pods in verdict.blocks)
+
+
+def _starts(snapshot: Snapshot, seats: Seats) -> Reason:
+    names = [snapshot.node_name[n] for n in seats.nodes]
+    told = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    sentence = f"It would start now, such as on {told}: the cluster's scheduler has not bound it yet."
+    return Reason(FITS_NOW, sentence, {"nodes": len(names), "first_node": names[0]})
+
+
+def _by_quota(snapshot: Snapshot, book: Book, job: Job) -> tuple[Refusal | None, Bools | None]:
+    """The refusal of least shortage where no model is left; else the nodes of those models that are, None for all."""
+    models = [m for m in job.models if m in snapshot.models] or list(snapshot.models)
+    if not job.gpu_milli or not models:
+        return None, None
+    found = {model: book.check(job.tenant, model, job.gpu_milli, lp=job.lp) for model in models}
+    refusals = [refusal for refusal in found.values() if refusal is not None]
+    if len(refusals) == len(models):
+        return min(refusals, key=lambda refusal: (refusal.missing_milli, refusal.model)), None
+    if not refusals:
+        return None, None
+    allowed = [snapshot.models.index(model) for model, refusal in found.items() if refusal is None]
+    return None, np.isin(snapshot.node_model, allowed)
+
+
+def _staged(ground: Ground, stage: _Stage, job: Job, verdict: Verdict) -> tuple[Seats | None, Reason | None]:
+    """Seats among what those before it have left, which are taken; or why they left none."""
+    refusal, only = _by_quota(ground.snapshot, stage.book, job)
+    if refusal is not None:
+        return None, replace(quota_reason(refusal), word=QUEUED)
+    kind = (*job.kind, None if only is None else only.tobytes())
+    found = None if kind in stage.hopeless else find(stage.now if verdict.fits else stage.later, job, only=only).seats
+    if found is None:
+        stage.hopeless.add(kind)
+        return None, Reason(
+            QUEUED,
+            "There is room for it, which jobs before it in the queue take or wait for.",
+            {"first": stage.first_taker},
+        )
+    if verdict.fits:
+        take(stage.now, found)
+    if stage.later is not stage.now:
+        take(stage.later, found)
+    if not verdict.fits:
+        stage.now.hold(list(found.nodes), stage.later)
+    stage.book = _charged(ground.snapshot, stage.book, job, found)
+    stage.first_taker = stage.first_taker or job.key
+    return found, None
+
+
+def _charged(snapshot: Snapshot, book: Book, job: Job, seats: Seats) -> Book:
+    used: dict[str, int] = {}
+    for part, node, pods in seats.placed:
+        if not snapshot.pod_specs[part.shape[1]].mig and snapshot.node_model[node] != UNKNOWN:
+            model = snapshot.models[snapshot.node_model[node]]
+            used[model] = used.get(model, 0) + part.shape[2] * part.shape[3] * len(pods)
+    for model, milli in sorted(used.items()):
+        book = book.take(job.tenant, model, milli, lp=job.lp) if milli else book
+    return book

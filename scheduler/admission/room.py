@@ -1,0 +1,241 @@
+"""What is free, as columns that jobs take from one after another; and how often a pod's shape fits on each node.
+
+Counts are exact for whole GPUs, CPU, memory, places for pods and company (affinity, anti-affinity); shares count
+device by device.  What they cannot see (ports, slices, device memory of shares, counted resources) is asked of
+``cluster.room`` node by node, up to a number of nodes, and the answer says when that was not all.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from scheduler.admission.jobs import Part, Shape
+from scheduler.cluster.feasibility import Eligibility
+from scheduler.cluster.occupancy import Occupancy, occupancy
+from scheduler.cluster.records import WHOLE_GPU_MILLI
+from scheduler.cluster.room import faults, pods_by_node
+from scheduler.cluster.snapshot import NO_LIMIT, UNKNOWN, Bools, Ints, Longs, Snapshot
+
+MANY = np.int64(1 << 40)  # of a pod that asks for nothing of an axis
+ASKED_NODES = 200  # that are asked one by one for one shape
+
+Term = tuple[int, str]  # namespace, key=value
+Kind = tuple[int, ...]  # shape and namespace
+
+
+class Company:
+    """Which nodes hold pods with a label, or pods that refuse it; worked out only for labels that somebody asks for."""
+
+    def __init__(self, snapshot: Snapshot, live: Bools, waiting: Iterable[int]) -> None:
+        """``waiting``: the pods that may be asked about."""
+        self._snapshot = snapshot
+        specs = {int(snapshot.pod_spec[p]) for p in waiting}
+        wanted: set[str] = set()
+        for s in specs:
+            spec = snapshot.pod_specs[s]
+            wanted |= {*spec.affinity, *spec.anti_affinity, *(f"{key}={value}" for key, value in spec.labels)}
+        self.having: dict[Term, set[int]] = defaultdict(set)
+        self.refusing: dict[Term, set[int]] = defaultdict(set)
+        labelled = [self._terms(spec.labels) & wanted for spec in snapshot.pod_specs]
+        refusing = [set(spec.anti_affinity) & wanted for spec in snapshot.pod_specs]
+        marked = np.array([bool(a or b) for a, b in zip(labelled, refusing, strict=True)], np.bool_)
+        for p in np.flatnonzero(live & marked[snapshot.pod_spec]).tolist() if len(marked) else ():
+            node, space, s = int(snapshot.pod_node[p]), int(snapshot.pod_namespace[p]), snapshot.pod_spec[p]
+            for term in labelled[s]:
+                self.having[space, term].add(node)
+            for term in refusing[s]:
+                self.refusing[space, term].add(node)
+
+    @staticmethod
+    def _terms(labels: Iterable[tuple[str, str]]) -> set[str]:
+        return {f"{key}={value}" for key, value in labels}
+
+    def copy(self) -> "Company":
+        other = copy(self)
+        other.having, other.refusing = self.having.copy(), self.refusing.copy()
+        return other
+
+    def seat(self, pod: int, node: int) -> None:
+        """The pod stands there from now on.  Sets are replaced, since copies share them."""
+        space = int(self._snapshot.pod_namespace[pod])
+        spec = self._snapshot.pod_specs[self._snapshot.pod_spec[pod]]
+        for term in self._terms(spec.labels):
+            self.having[space, term] = self.having[space, term] | {node}
+        for term in spec.anti_affinity:
+            self.refusing[space, term] = self.refusing[space, term] | {node}
+
+    def welcome(self, pod: int, rows: Longs) -> tuple[Bools, bool]:
+        """[rows] nodes whose pods the pod can stand beside; and whether two of its kind refuse each other."""
+        snapshot, space = self._snapshot, int(self._snapshot.pod_namespace[pod])
+        spec = snapshot.pod_specs[snapshot.pod_spec[pod]]
+        good, labels = np.ones(len(rows), np.bool_), self._terms(spec.labels)
+        against = [self.having.get((space, term)) for term in spec.anti_affinity]
+        against += [self.refusing.get((space, term)) for term in labels]
+        for nodes in against:
+            if nodes:
+                good &= ~np.isin(rows, list(nodes))
+        for term in spec.affinity:
+            good &= np.isin(rows, list(self.having.get((space, term), ())))
+        return good, bool(labels & set(spec.anti_affinity))
+
+
+@dataclass(slots=True, eq=False)
+class Room:
+    """Axes: n nodes, r touched devices with something left.  Jobs are seated in it; it is copied, never shared."""
+
+    snapshot: Snapshot
+    rules: Eligibility
+    company: Company
+    free: Longs  # [n] whole GPUs, of usable nodes
+    cpu: Longs
+    memory: Longs
+    places: Longs  # [n] pods that may still come
+    rest_node: Longs  # [r]
+    rest: Longs  # [r] milli
+    residents: tuple[Ints, Ints]  # as ``pods_by_node``
+    seated: dict[int, list[int]] = field(default_factory=dict)  # node -> pods that were given a seat here
+    partial: set[Shape] = field(default_factory=set)  # shapes for which not all nodes could be asked
+    touched: list[int] = field(default_factory=list)  # nodes that changed, in the order of changes
+    known: dict[Kind, tuple[int, Longs]] = field(default_factory=dict)  # counts, and how many changes they know of
+    origin: "Room | None" = None  # of which this is a copy, and in which nobody is seated
+
+    def copy(self) -> "Room":
+        """To seat jobs in; this room must then stay as it is, since its counts are used further."""
+        return replace(
+            self,
+            company=self.company.copy(),
+            free=self.free.copy(),
+            cpu=self.cpu.copy(),
+            memory=self.memory.copy(),
+            places=self.places.copy(),
+            rest=self.rest.copy(),
+            seated={n: list(pods) for n, pods in self.seated.items()},
+            touched=[],
+            known={},
+            origin=None if self.touched else self,
+        )
+
+    def slots(self, part: Part) -> Longs:
+        """[n] how many of the part's pods fit on each node now; at most one where they refuse each other.
+
+        Only nodes that changed since the last time are counted anew.
+        """
+        pod = part.pods[0]
+        kind = (*part.shape, int(self.snapshot.pod_namespace[pod]))
+        if kind in self.known:
+            seen, count = self.known[kind]
+        elif self.origin is not None and kind in self.origin.known:
+            seen, count = 0, self.origin.known[kind][1].copy()
+        else:
+            seen, count = len(self.touched), self._counted(part, np.arange(len(self.free)))
+        if seen < len(self.touched):
+            rows = np.unique(np.array(self.touched[seen:], np.int64))
+            count[rows] = self._counted(part, rows)
+        self.known[kind] = len(self.touched), count
+        return count
+
+    def _counted(self, part: Part, rows: Longs) -> Longs:
+        pod = part.pods[0]
+        beside, apart = self.company.welcome(pod, rows)
+        count = np.where(beside, self.fits(part, self.rules.eligible(pod)[rows], rows), 0)
+        if apart:
+            count = np.minimum(count, 1)
+        return self._asked(pod, part.shape, count, rows) if self._hidden(pod, part.shape) else count
+
+    def fits(self, part: Part, may: Bools, rows: Longs) -> Longs:
+        """[rows] how many would fit by amounts alone on the usable nodes of ``may``, whoever is there."""
+        good = self.snapshot.node_usable[rows] & may
+        count = np.where(good, np.minimum(self.devices(part, rows), self.places[rows]), 0)
+        for amount, left in ((part.shape[5], self.cpu), (part.shape[6], self.memory)):
+            if amount:
+                count = np.minimum(count, np.maximum(left[rows], 0) // amount)
+        return np.asarray(count, np.int64)
+
+    def devices(self, part: Part, rows: Longs) -> Longs:
+        """[rows] how many would fit by their devices alone."""
+        gpus, milli = part.shape[2], part.shape[3]
+        if gpus == 0 or self.snapshot.pod_specs[part.shape[1]].mig:
+            return np.full(len(rows), MANY)
+        if milli >= WHOLE_GPU_MILLI:
+            return np.asarray(self.free[rows] // gpus)
+        each = self.rest // milli if gpus == 1 else (self.rest >= milli).astype(np.int64)
+        shared = np.bincount(self.rest_node, weights=each, minlength=len(self.free)).astype(np.int64)[rows]
+        fresh = self.free[rows] * (WHOLE_GPU_MILLI // milli) if gpus == 1 else self.free[rows]
+        return np.asarray((shared + fresh) // gpus)
+
+    def _hidden(self, pod: int, shape: Shape) -> bool:
+        spec = self.snapshot.pod_specs[shape[1]]
+        lent = self.snapshot.pod_lender[pod] != UNKNOWN
+        return bool(spec.host_ports or spec.mig or spec.resources or lent or (shape[4] and shape[3] < WHOLE_GPU_MILLI))
+
+    def _asked(self, pod: int, shape: Shape, count: Longs, rows: Longs) -> Longs:
+        """One pod on each node that really takes it: what is hidden is not counted twice."""
+        found, order = np.zeros_like(count), np.flatnonzero(count > 0)
+        if len(order) > ASKED_NODES:
+            self.partial.add(shape)
+        for i in order[:ASKED_NODES].tolist():
+            node = int(rows[i])
+            found[i] = next(faults(self.snapshot, node, self.standing(node), [pod]), None) is None
+        return found
+
+    def standing(self, node: int) -> list[int]:
+        order, starts = self.residents
+        return [*order[starts[node] : starts[node + 1]].tolist(), *self.seated.get(node, ())]
+
+    def seat(self, part: Part, pods: Iterable[int], node: int) -> None:
+        """Take what the pods need on the node, which has it."""
+        self.touched.append(node)
+        for pod in pods:
+            gpus, milli = part.shape[2], part.shape[3]
+            if gpus and milli >= WHOLE_GPU_MILLI:
+                self.free[node] -= gpus
+            elif gpus and not self.snapshot.pod_specs[part.shape[1]].mig:
+                self._share(node, gpus, milli)
+            self.cpu[node] -= part.shape[5]
+            self.memory[node] -= part.shape[6]
+            self.places[node] -= 1
+            self.seated.setdefault(node, []).append(pod)
+            self.company.seat(pod, node)
+
+    def hold(self, nodes: list[int], later: "Room") -> None:
+        """Leave free no more than what is left when others have gone and who waits for that has come."""
+        self.touched += nodes
+        for mine, theirs in ((self.free, later.free), (self.cpu, later.cpu), (self.memory, later.memory),
+                             (self.places, later.places)):  # fmt: skip
+            mine[nodes] = np.minimum(mine[nodes], theirs[nodes])
+
+    def _share(self, node: int, gpus: int, milli: int) -> None:
+        for r in np.flatnonzero((self.rest_node == node) & (self.rest >= milli)).tolist()[:gpus]:
+            self.rest[r] -= milli
+            gpus -= 1
+        self.free[node] -= gpus
+        self.rest_node = np.append(self.rest_node, np.full(gpus, node, np.int64))
+        self.rest = np.append(self.rest, np.full(gpus, WHOLE_GPU_MILLI - milli, np.int64))
+
+
+def room_of(snapshot: Snapshot, rules: Eligibility, waiting: Iterable[int]) -> Room:
+    """What is free on usable nodes; ``waiting``: the pods that may be asked about."""
+    held: Occupancy = occupancy(snapshot)
+    usable = snapshot.node_usable
+    limited = snapshot.node_max_pods != NO_LIMIT
+    places = np.where(limited, snapshot.node_max_pods.astype(np.int64) - held.pods, MANY)
+    return Room(
+        snapshot=snapshot,
+        rules=rules,
+        company=Company(snapshot, snapshot.pod_live, waiting),
+        free=np.where(usable, held.free_gpus, 0).astype(np.int64),
+        cpu=snapshot.node_cpu_milli - held.used_cpu_milli,
+        memory=snapshot.node_memory_mib - held.used_memory_mib,
+        places=np.where(usable, np.maximum(places, 0), 0),
+        rest_node=held.rest_node.astype(np.int64),
+        rest=np.where(usable[held.rest_node], held.rest_milli, 0).astype(np.int64),
+        residents=pods_by_node(snapshot),
+    )
+
+
+def without(snapshot: Snapshot, gone: Bools) -> Snapshot:
+    """The snapshot after these pods have left; for measuring alone, since its digest is that of before."""
+    return replace(snapshot, pod_live=snapshot.pod_live & ~gone)

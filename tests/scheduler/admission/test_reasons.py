@@ -1,0 +1,221 @@
+"""One world for each reason a job may wait for, and the worlds of the public case list that are about it."""
+
+from typing import Any
+
+import pytest
+
+from scheduler.admission.planner import Explained, explain
+from scheduler.admission.reasons import PRECEDENCE
+from tests.builders.worlds import World, world
+
+
+def _asked(built: World, **asked: Any) -> Explained:
+    return explain(built.snapshot(), **asked)
+
+
+def _words(found: Explained) -> dict[str, str]:
+    return {row.key.partition("/")[2]: row.reason.word for row in found.rows}
+
+
+def _one(built: World, key: str) -> tuple[str, dict[str, Any]]:
+    row = _asked(built).row(f"jobs/{key}")
+    assert row is not None
+    return row.reason.word, dict(row.reason.numbers)
+
+
+def _switch(*names: str) -> World:
+    return world().asw("asw-1").nodes(*names)
+
+
+REQUIRED = {"required": "asw"}
+QUOTA = [{"gpu_model": "H100-SXM5-80GB", "nominal": 8}]
+
+SCENES: dict[str, tuple[World, str, dict[str, Any]]] = {
+    "room and nobody before it": (_switch("n1").pod("h"), "fits_now", {"first_node": "n1"}),
+    "fewer members than the gang starts with": (
+        _switch("n1").gang("g", 4).pod("h", gpus=1, gang="g"),
+        "misconfigured", {"fault": "members", "members": 1, "min_members": 4},
+    ),
+    "larger than any node": (
+        _switch("n1").pod("h", gpus=16), "misconfigured",
+        {"fault": "size", "asked_gpus": 16, "largest_gpus": 8},
+    ),
+    "more CPU than any node": (
+        _switch("n1").pod("h", cpu_milli=129_000), "misconfigured",
+        {"asked_cpu_milli": 129_000, "largest_cpu_milli": 128_000},
+    ),
+    "a level that nobody knows": (
+        _switch("n1").pod("h", topology={"required": "rack"}),
+        "misconfigured", {"fault": "level", "level": "rack", "known": "asw"},
+    ),
+    "a selector that no node meets": (
+        _switch("n1").pod("h", node_selector={"disk": "fast"}),
+        "misconfigured", {"fault": "selector", "nodes_of_model": 1},
+    ),
+    "a node that is not there": (
+        _switch("n1").pod("h", only_node="n9"), "misconfigured", {"fault": "only_node"}
+    ),
+    "friends that it refuses": (
+        _switch("n1").pod("h", affinity=["app=db"], anti_affinity=["app=db"]),
+        "misconfigured", {"fault": "affinity", "label": "app=db"},
+    ),
+    "members that accept no model in common": (
+        _switch("n1").node("n2", gpu_model="H20").gang("g", 2)
+        .pod("h", gang="g", gpu_model="H20").pod("i", gang="g", gpu_model="H100-SXM5-80GB"),
+        "misconfigured", {"fault": "models"},
+    ),
+    "more GPUs under one switch than it has": (
+        _switch("n1").gang("g", 2, topology=REQUIRED).pod("h", gpus=8, gang="g").pod("i", gpus=8, gang="g"),
+        "misconfigured", {"fault": "domain_size", "asked_gpus": 16, "largest_gpus": 8, "level": "asw"},
+    ),
+    "a model that nobody has": (
+        _switch("n1").pod("h", gpu_model="H20"), "no_such_model", {"models": "H20", "there": "H100-SXM5-80GB"}
+    ),
+    "its tenant's quota": (
+        _switch("n1", "n2").tenant("t1", quotas=QUOTA).pod("a", "n1", 6).pod("h", gpus=3), "quota",
+        {"limit": "nominal", "asked_milli": 3000, "available_milli": 2000, "missing_milli": 1000, "possible": 1},
+    ),
+    "more than its quota will ever be": (
+        _switch("n1", "n2").tenant("t1", quotas=QUOTA).gang("g", 2).pod("h", gpus=8, gang="g").pod("i", gang="g"),
+        "quota", {"possible": 0, "limit_milli": 8000},
+    ),
+    "the company on every node": (
+        _switch("n1").pod("k", "n1", labels={"app": "db"}).pod("h", anti_affinity=["app=db"]),
+        "constraint", {"constraint": "anti_affinity", "pods": "jobs/k", "nodes": 1},
+    ),
+    "company that it needs": (
+        _switch("n1").pod("h", affinity=["app=db"]), "constraint", {"constraint": "affinity"}
+    ),
+    "room where it does not tolerate the taint": (
+        _switch("n1").node("n2", taints=[{"key": "k", "effect": "NoSchedule"}]).pod("a", "n1", 8).pod("h", gpus=4),
+        "constraint", {"constraint": "taint", "nodes": 1},
+    ),
+    "room, but under two switches": (
+        world().asw("asw-1").nodes("n1", "n2").asw("asw-2").nodes("n3", "n4").pod("a", "n1", 8).pod("b", "n3", 8)
+        .gang("g", 2, topology=REQUIRED).pod("h", gpus=8, gang="g").pod("i", gpus=8, gang="g"),
+        "topology", {"level": "asw", "asked_pods": 2, "seated_pods": 1},
+    ),
+    "free GPUs in small pieces": (
+        _switch("n1", "n2").pod("a", "n1", 5).pod("b", "n2", 5).pod("h", gpus=6),
+        "fragmentation", {"cause": "stranded", "free_milli": 6000, "asked_milli": 6000},
+    ),
+    "free GPUs without the CPU": (
+        _switch("n1", "n2").pod("a", "n1", 1, cpu_milli=100_000).pod("b", "n2", 1, cpu_milli=100_000)
+        .pod("h", gpus=4, cpu_milli=48_000),
+        "fragmentation", {"cause": "cpu_memory", "free_milli": 14_000},
+    ),
+    "leftovers of shared devices": (
+        world().node("n1", 2).pod("a", "n1", 1, gpu_milli=600).pod("b", "n1", 1, gpu_milli=600)
+        .pod("h", gpus=1, gpu_milli=500),
+        "fragmentation", {"free_milli": 800, "asked_milli": 500},
+    ),
+    "too little even in sum": (
+        _switch("n1").pod("a", "n1", 5).pod("h", gpus=4), "capacity",
+        {"short_of": "gpus", "free_milli": 3000, "missing_milli": 1000},
+    ),
+    "nodes that are out of service": (
+        _switch("n1").node("n2", cordoned=True).pod("a", "n1", 8).pod("h", gpus=4), "capacity",
+        {"out_of_service_gpus": 8, "nodes": 1},
+    ),
+    "somebody before it": (
+        _switch("n1").pod("a", priority=9, gpus=6).pod("h", gpus=4), "queued", {"first": "jobs/a"}
+    ),
+    "pods that are leaving": (
+        _switch("n1").pod("v", "n1", 8, tier="LP", terminating=True, deleted_at_s=990, grace_s=60).pod("h", gpus=8),
+        "waiting_for_victims", {"pods": 1, "until_s": 1050, "victims": "jobs/v"},
+    ),
+    "pods that are leaving nobody knows when": (
+        _switch("n1").pod("v", "n1", 8, terminating=True).pod("h", gpus=8),
+        "waiting_for_victims", {"until_s": None},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_the_reason_and_its_numbers(name: str) -> None:
+    built, word, numbers = SCENES[name]
+    key = "g" if built.rows["gangs"] else "h"
+    row = _asked(built).row(f"jobs/{key}")
+    assert row is not None
+    assert row.reason.word == word, row.reason
+    assert {key: row.reason.numbers[key] for key in numbers} == numbers
+    assert row.reason.sentence.endswith(".")
+    assert row.reason.word not in {other.word for other in row.others}
+
+
+def test_every_reason_has_a_scene() -> None:
+    scenes = {word for _, word, _ in SCENES.values()} | {"not_evaluated", "budget_ran_out"}
+    assert scenes == set(PRECEDENCE)
+
+
+def test_a_budget_that_is_used_up_is_said() -> None:
+    built = _switch("n1").pod("a", gpus=1).pod("b", gpus=2, priority=5)
+    assert _words(_asked(built, budget=1)) == {"b": "fits_now", "a": "not_evaluated"}
+    ports = world().nodes(*(f"n{i:03}" for i in range(201)))
+    for i in range(201):
+        ports.pod(f"a{i:03}", f"n{i:03}", 0, host_ports=[80])
+    assert _words(_asked(ports.pod("h", host_ports=[80]))) == {"h": "budget_ran_out"}
+
+
+def test_the_first_reason_of_several_is_the_primary_one_and_the_others_stay() -> None:
+    built = _switch("n1").tenant("t1", quotas=QUOTA).pod("a", "n1", 8).pod("h", gpus=1)
+    row = _asked(built).rows[0]
+    assert (row.reason.word, [other.word for other in row.others]) == ("quota", ["capacity"])
+
+
+def test_case_c16_a_missing_label_is_no_common_domain() -> None:
+    built = world().nodes("n1", "n3").node("n2", asw="").node("n4", asw="  ").asw("asw-1").nodes("n5", "n6")
+    built.pod("busy", "n5", 8, locked=True)
+    wishes = [{"topology": REQUIRED}, {"topology": {"preferred": "asw"}}]
+    for i, wish in enumerate(wishes):
+        built.gang(f"g{i}", 2, **wish)
+        built.pod(f"g{i}-0", gpus=8, gang=f"g{i}", priority=-i).pod(f"g{i}-1", gpus=8, gang=f"g{i}", priority=-i)
+    found = _asked(built)
+    assert _words(found) == {"g0": "topology", "g1": "fits_now"}
+    assert found.rows[0].reason.numbers["nodes_of_unknown_place"] == 4
+    assert found.rows[0].seats is None and found.rows[1].seats is not None
+
+
+def test_case_c38_who_can_never_run_is_told_why() -> None:
+    built = world().nodes("n1", "n2", "n3")
+    built.pod("l1", "n1", 8, tier="LP").pod("l2", "n2", 8, tier="LP").pod("l3", "n3", 4, tier="LP")
+    built.pod("k", "n3", 4, priority=100, labels={"app": "db"})
+    hurry: dict[str, Any] = {"tenant": "t2", "priority": 100}
+    built.pod("h1", gpus=1, gpu_model="H100-PCIe-80GB", **hurry).pod("h2", gpus=16, **hurry)
+    built.pod("h3", gpus=4, anti_affinity=["app=db"], only_node="n3", **hurry)
+    assert _words(_asked(built)) == {"h1": "no_such_model", "h2": "misconfigured", "h3": "constraint"}
+    assert _one(built, "h3")[1]["pods"] == "jobs/k"
+
+
+def test_case_c41_finished_members_are_not_ready() -> None:
+    built = world().node("n1").gang("g", 4).pod("g-0", "n1", 4, gang="g", phase="Succeeded")
+    for i in (1, 2, 3):
+        built.pod(f"g-{i}", gpus=4, gang="g")
+    row = _asked(built).rows[0]
+    assert (row.reason.word, row.reason.numbers["finished_members"]) == ("misconfigured", 1)
+    assert row.seats is None and [other.word for other in row.others] == ["capacity"]
+    assert row.others[0].numbers["seated_pods"] == 2
+
+
+def test_case_c43_names_are_compared_whole() -> None:
+    built = world().asw("asw-1").node("n1").node("n2", ready=False).asw("asw-10").nodes("n3", "asw-10")
+    for name in "gk":
+        built.gang(name, 2, topology=REQUIRED)
+    built.pod("g-0", "n1", 8, gang="g").pod("g-1", gpus=8, gang="g")
+    built.pod("k-0", gpus=8, gang="k", tenant="t2").pod("k-1", gpus=8, gang="k", tenant="t2")
+    found = _asked(built)
+    assert _words(found) == {"g": "topology", "k": "fits_now"}
+    seats = found.row("jobs/k")
+    assert seats is not None and seats.seats is not None
+    assert {found.snapshot.node_name[n] for n in seats.seats.nodes} == {"n3", "asw-10"}
+
+
+def test_cases_c03_and_c24_room_that_frees_belongs_to_the_first_claimant() -> None:
+    built = world(1010).nodes("n1", "n2").pod("v1", "n1", 8, tier="LP", terminating=True, deleted_at_s=1000, grace_s=60)
+    built.pod("v2", "n2", 8, tier="LP")
+    built.pod("h", gpus=8, tenant="t2", priority=100).pod("l", gpus=8, tenant="t3", tier="LP").pod(
+        "v1-again", gpus=8, tier="LP"
+    )
+    found = _asked(built)
+    assert _words(found) == {"h": "waiting_for_victims", "l": "queued", "v1-again": "queued"}
+    assert found.rows[0].reason.numbers["until_s"] == 1060
