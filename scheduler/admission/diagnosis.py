@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scheduler.admission.jobs import Job
-from scheduler.admission.misfit import faults_of
+from scheduler.admission.misfit import Sizes, faults_of, sizes_of
 from scheduler.admission.quota import BORROWING_LIMIT, CAP, Book, Refusal
 from scheduler.admission.reasons import (
     BUDGET_RAN_OUT,
@@ -40,6 +40,7 @@ class Ground:
 
     snapshot: Snapshot
     rules: Eligibility
+    sizes: Sizes
     book: Book
     now_s: int
     now: Room
@@ -67,7 +68,7 @@ def ground_of(
     ending = snapshot.pod_live & snapshot.pod_terminating
     leaving = bool(ending.any())
     later = room_of(without(snapshot, ending), rules, waiting) if leaving else now
-    return Ground(snapshot, rules, book, now_s, now, later, leaving, budget)
+    return Ground(snapshot, rules, sizes_of(snapshot, rules), book, now_s, now, later, leaving, budget)
 
 
 def judge(ground: Ground, job: Job, only: Bools | None) -> Verdict:
@@ -79,7 +80,7 @@ def judge(ground: Ground, job: Job, only: Bools | None) -> Verdict:
 
 
 def _judged(ground: Ground, job: Job, only: Bools | None) -> Verdict:
-    wrong = faults_of(ground.snapshot, ground.rules, job)
+    wrong = faults_of(ground.snapshot, ground.rules, ground.sizes, job)
     if wrong and job.parts and any(reason.numbers.get("fault") != "members" for reason in wrong):
         return Verdict(tuple(wrong), False, False, ())
     if ground.left <= 0:

@@ -1,6 +1,7 @@
 """What is wrong with a job itself: it could start on no cluster like this one, whoever left."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from scheduler.admission.jobs import Job, Part
 from scheduler.admission.reasons import MISCONFIGURED, NO_SUCH_MODEL, Reason, some
 from scheduler.cluster.feasibility import Eligibility
 from scheduler.cluster.records import FINISHED_PHASES, WHOLE_GPU_MILLI
-from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
+from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Ints, Longs, Snapshot
 
 RULES = {  # of ``cluster.reasons.ELIGIBILITY``, as people say them
     "gpu_memory": "has the device memory",
@@ -17,15 +18,56 @@ RULES = {  # of ``cluster.reasons.ELIGIBILITY``, as people say them
     "zone": "is in the zone of its volume",
     "only_node": "is the one node that it names",
 }
+AXES = (
+    ("gpus", "GPUs"),
+    ("cpu_milli", "thousandths of a core"),
+    ("memory_mib", "MiB of memory"),
+    ("gpu_memory_mib", "MiB of device memory"),
+)
 
 
-def faults_of(snapshot: Snapshot, rules: Eligibility, job: Job) -> list[Reason]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Sizes:
+    """What the largest node of each class of ``Eligibility`` has.  Axes: a of ``AXES``, r node classes."""
+
+    first: Longs  # [r] a node of the class
+    cluster: Longs  # [r]
+    nodes: Longs  # [r] how many
+    largest: Longs  # [a, r] physical: a fault may pass
+
+
+def sizes_of(snapshot: Snapshot, rules: Eligibility) -> Sizes:
+    classes, first = np.unique(rules.node_class, return_index=True)
+    columns: tuple[Ints | Longs, ...] = (
+        snapshot.node_gpus,
+        snapshot.node_cpu_milli,
+        snapshot.node_memory_mib,
+        _device_memory(snapshot),
+    )
+    largest = np.zeros((len(AXES), len(classes)), np.int64)
+    for axis, column in enumerate(columns):
+        np.maximum.at(largest[axis], rules.node_class, column)
+    return Sizes(
+        first=first.astype(np.int64),
+        cluster=snapshot.node_cluster[first].astype(np.int64),
+        nodes=np.bincount(rules.node_class, minlength=len(classes)).astype(np.int64),
+        largest=largest,
+    )
+
+
+def _device_memory(snapshot: Snapshot) -> Longs:
+    """[n] a node of which nobody knows it is not the reason."""
+    known = snapshot.node_gpu_memory_mib
+    return np.where(known == ABSENT, np.iinfo(np.int64).max, known)
+
+
+def faults_of(snapshot: Snapshot, rules: Eligibility, sizes: Sizes, job: Job) -> list[Reason]:
     """Every misfit of the job; nothing where it could start on an empty cluster."""
     found = [*_members(snapshot, job), *_contrary(snapshot, job), *_levels(snapshot, job)]
     if lacking := _no_model(snapshot, job):
         return [*found, lacking]
     for part in job.parts:
-        found += _nowhere(snapshot, rules, job, part)
+        found += _nowhere(sizes, rules, job, part)
     if not found:
         found += _too_wide(snapshot, rules, job)
     return found
@@ -92,67 +134,50 @@ def _inside(snapshot: Snapshot, job: Job) -> Bools:
     return np.asarray(snapshot.node_cluster == job.cluster)
 
 
-def _nowhere(snapshot: Snapshot, rules: Eligibility, job: Job, part: Part) -> Iterator[Reason]:
-    """A pod that no node could hold: because of its size, or of what it asks of the node."""
-    pod, gpus = part.pods[0], part.shape[2]
-    codes = rules.reasons(pod)
-    of_model = _inside(snapshot, job) & _accepted(rules, pod)
-    size = _sizes(snapshot, part, of_model)
+def _nowhere(sizes: Sizes, rules: Eligibility, job: Job, part: Part) -> Iterator[Reason]:
+    """A pod that no node could hold: because of its size, or of what it asks of the node.  Axis r: node classes."""
+    pod = part.pods[0]
+    of_model = _accepted(sizes, rules, pod) & (sizes.cluster == job.cluster)
+    if not of_model.any():
+        return
+    size = _oversized(sizes, part, of_model, "no node has")
     yield from size
-    good = of_model & (codes == UNKNOWN)
-    if not good.any() and of_model.any():
-        yield _no_node(rules, pod, of_model)
-    elif not size and good.any():
-        for one in _sizes(snapshot, part, good):
-            yield _wrong(one.sentence.replace("no node has", "no node that it may run on has"), **dict(one.numbers))
-    if gpus > 1 and part.shape[3] < WHOLE_GPU_MILLI and not (snapshot.node_gpus[good] >= gpus).any() and not size:
-        yield _wrong(f"It asks for shares of {gpus} devices of one node.", fault="size", asked_gpus=gpus)
+    good = of_model & rules.matrix[rules.pod_class[pod]]
+    if not good.any():
+        yield _no_node(sizes, rules, pod, of_model)
+    elif not size:
+        yield from _oversized(sizes, part, good, "no node that it may run on has")
 
 
-def _accepted(rules: Eligibility, pod: int) -> Bools:
-    """[n] of the pod's cluster and of a model that it accepts."""
-    factors = {factor.word: factor for factor in rules.factors}
-    good = np.ones(len(rules.node_class), np.bool_)
-    for word in ("cluster", "model"):
-        factor = factors[word]
-        good &= factor.good[factor.pod_value[pod]][factor.node_value]
-    return good
+def _accepted(sizes: Sizes, rules: Eligibility, pod: int) -> Bools:
+    """[r] of a model that the pod accepts."""
+    factor = next(factor for factor in rules.factors if factor.word == "model")
+    return np.asarray(factor.good[factor.pod_value[pod]][factor.node_value[sizes.first]])
 
 
-def _sizes(snapshot: Snapshot, part: Part, nodes: Bools) -> list[Reason]:
-    """Amounts beyond those of the largest node among ``nodes``; physical ones, since a fault may pass."""
-    axes: tuple[tuple[str, str, int, Longs], ...] = (
-        ("gpus", "GPUs", part.shape[2], snapshot.node_gpus.astype(np.int64)),
-        ("cpu_milli", "thousandths of a core", part.shape[5], snapshot.node_cpu_milli),
-        ("memory_mib", "MiB of memory", part.shape[6], snapshot.node_memory_mib),
-        ("gpu_memory_mib", "MiB of device memory", part.shape[4] if part.shape[2] else 0, _device_memory(snapshot)),
-    )
+def _oversized(sizes: Sizes, part: Part, classes: Bools, nobody: str) -> list[Reason]:
+    """Amounts beyond those of the largest node among these classes; physical ones, since a fault may pass."""
+    asked = (part.shape[2], part.shape[5], part.shape[6], part.shape[4] if part.shape[2] else 0)
+    largest = sizes.largest[:, classes].max(axis=1).tolist()
     found = []
-    for name, unit, asked, has in axes:
-        largest = int(has[nodes].max(initial=0))
-        if asked > largest and nodes.any():
-            sentence = f"Each pod asks for {asked} {unit}, and no node has so much: the largest has {largest}."
-            numbers: dict[str, int | str | None] = {"fault": "size", f"asked_{name}": asked, f"largest_{name}": largest}
-            found.append(Reason(MISCONFIGURED, sentence, numbers))
+    for (name, unit), wanted, most in zip(AXES, asked, largest, strict=True):
+        if wanted > most:
+            sentence = f"Each pod asks for {wanted} {unit}, and {nobody} so much: the largest has {most}."
+            found.append(_wrong(sentence, **{"fault": "size", f"asked_{name}": wanted, f"largest_{name}": most}))
     return found
 
 
-def _device_memory(snapshot: Snapshot) -> Longs:
-    """[n] a node of which nobody knows it is not the reason."""
-    known = snapshot.node_gpu_memory_mib
-    return np.where(known == ABSENT, np.iinfo(np.int64).max, known)
-
-
-def _no_node(rules: Eligibility, pod: int, of_model: Bools) -> Reason:
+def _no_node(sizes: Sizes, rules: Eligibility, pod: int, of_model: Bools) -> Reason:
     """The first rule that no node meets, else that together they leave none."""
+    nodes = int(sizes.nodes[of_model].sum())
     for factor in rules.factors:
         if factor.word in RULES:
-            good = factor.good[factor.pod_value[pod]][factor.node_value]
+            good = factor.good[factor.pod_value[pod]][factor.node_value[sizes.first]]
             if not (good & of_model).any():
                 sentence = f"No node of its GPU model {RULES[factor.word]}."
-                return _wrong(sentence, fault=factor.word, nodes_of_model=int(of_model.sum()))
+                return _wrong(sentence, fault=factor.word, nodes_of_model=nodes)
     sentence = "No node meets its selector, tolerations, zone and device memory together."
-    return _wrong(sentence, fault="together", nodes_of_model=int(of_model.sum()))
+    return _wrong(sentence, fault="together", nodes_of_model=nodes)
 
 
 def _too_wide(snapshot: Snapshot, rules: Eligibility, job: Job) -> Iterator[Reason]:

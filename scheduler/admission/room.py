@@ -32,15 +32,14 @@ class Company:
     def __init__(self, snapshot: Snapshot, live: Bools, waiting: Iterable[int]) -> None:
         """``waiting``: the pods that may be asked about."""
         self._snapshot = snapshot
-        specs = {int(snapshot.pod_spec[p]) for p in waiting}
-        wanted: set[str] = set()
-        for s in specs:
-            spec = snapshot.pod_specs[s]
-            wanted |= {*spec.affinity, *spec.anti_affinity, *(f"{key}={value}" for key, value in spec.labels)}
+        asking = [snapshot.pod_specs[s] for s in sorted({int(snapshot.pod_spec[p]) for p in waiting})]
+        wanted = {term for spec in asking for term in (*spec.affinity, *spec.anti_affinity)}
+        unwanted = {term for spec in snapshot.pod_specs for term in spec.anti_affinity}
+        unwanted &= {term for spec in asking for term in self._terms(spec.labels)}
         self.having: dict[Term, set[int]] = defaultdict(set)
         self.refusing: dict[Term, set[int]] = defaultdict(set)
-        labelled = [self._terms(spec.labels) & wanted for spec in snapshot.pod_specs]
-        refusing = [set(spec.anti_affinity) & wanted for spec in snapshot.pod_specs]
+        labelled = [self._terms(spec.labels) & wanted if wanted else set() for spec in snapshot.pod_specs]
+        refusing = [unwanted.intersection(spec.anti_affinity) for spec in snapshot.pod_specs]
         marked = np.array([bool(a or b) for a, b in zip(labelled, refusing, strict=True)], np.bool_)
         for p in np.flatnonzero(live & marked[snapshot.pod_spec]).tolist() if len(marked) else ():
             node, space, s = int(snapshot.pod_node[p]), int(snapshot.pod_namespace[p]), snapshot.pod_spec[p]
@@ -82,6 +81,34 @@ class Company:
         return good, bool(labels & set(spec.anti_affinity))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Homes:
+    """Nodes by the domain that a job there would have to stay in.  Axis d: domains that have nodes, in their order."""
+
+    of: Ints  # [n] -> domain, UNKNOWN for none
+    order: Longs  # nodes that have one, by domain
+    starts: Longs  # [d] first position of each domain in ``order``
+
+    def sums(self, count: Longs) -> Longs:
+        """[d]"""
+        if len(self.starts) < 2:
+            return np.array([count[self.order].sum()] if len(self.starts) else [], np.int64)
+        return np.asarray(np.add.reduceat(count[self.order], self.starts))
+
+    def domain(self, d: int) -> int:
+        return int(self.of[self.order[self.starts[d]]])
+
+    def inside(self, d: int) -> Bools:
+        """[n] nodes of the domain."""
+        return np.asarray(self.of == self.domain(d))
+
+
+def homes_of(domains: Ints) -> Homes:
+    nodes = np.flatnonzero(domains != UNKNOWN)
+    order = nodes[np.argsort(domains[nodes], kind="stable")]
+    return Homes(domains, order, np.flatnonzero(np.diff(domains[order], prepend=UNKNOWN)))
+
+
 @dataclass(slots=True, eq=False)
 class Room:
     """Axes: n nodes, r touched devices with something left.  Jobs are seated in it; it is copied, never shared."""
@@ -100,6 +127,7 @@ class Room:
     partial: set[Shape] = field(default_factory=set)  # shapes for which not all nodes could be asked
     touched: list[int] = field(default_factory=list)  # nodes that changed, in the order of changes
     known: dict[Kind, tuple[int, Longs]] = field(default_factory=dict)  # counts, and how many changes they know of
+    homes: dict[tuple[int, tuple[str, ...], tuple[int, ...]], Homes] = field(default_factory=dict)  # by its question
     origin: "Room | None" = None  # of which this is a copy, and in which nobody is seated
 
     def copy(self) -> "Room":
@@ -132,7 +160,7 @@ class Room:
         else:
             seen, count = len(self.touched), self._counted(part, np.arange(len(self.free)))
         if seen < len(self.touched):
-            rows = np.unique(np.array(self.touched[seen:], np.int64))
+            rows = np.array(sorted(set(self.touched[seen:])), np.int64)
             count[rows] = self._counted(part, rows)
         self.known[kind] = len(self.touched), count
         return count
@@ -147,12 +175,17 @@ class Room:
 
     def fits(self, part: Part, may: Bools, rows: Longs) -> Longs:
         """[rows] how many would fit by amounts alone on the usable nodes of ``may``, whoever is there."""
-        good = self.snapshot.node_usable[rows] & may
-        count = np.where(good, np.minimum(self.devices(part, rows), self.places[rows]), 0)
+        good = self.snapshot.node_usable[rows] & may & (self.places[rows] > 0)
+        if part.shape[3] >= WHOLE_GPU_MILLI and not self.snapshot.pod_specs[part.shape[1]].mig:
+            good &= self.free[rows] >= part.shape[2]
+        count = np.zeros(len(rows), np.int64)
+        nodes = rows[good]  # division is the dear step: only where something can be left of it
+        some = np.minimum(self.devices(part, nodes), self.places[nodes])
         for amount, left in ((part.shape[5], self.cpu), (part.shape[6], self.memory)):
             if amount:
-                count = np.minimum(count, np.maximum(left[rows], 0) // amount)
-        return np.asarray(count, np.int64)
+                some = np.minimum(some, np.maximum(left[nodes], 0) // amount)
+        count[good] = some
+        return count
 
     def devices(self, part: Part, rows: Longs) -> Longs:
         """[rows] how many would fit by their devices alone."""

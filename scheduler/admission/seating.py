@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.admission.jobs import Job, Part
-from scheduler.admission.room import Room
+from scheduler.admission.room import Homes, Room, homes_of
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Ints, Longs
 
 DOMAINS_TRIED = 8  # of a job of several shapes: each is filled for a try
@@ -42,19 +42,21 @@ def find(
 ) -> Found:
     """Seats for the job in the room as it is.  ``only`` [n]: nodes that may be used; ``free_of_level``: anywhere."""
     slots = [_within(room.slots(part), only) for part in job.parts]
-    homes = _homes(room, job) if not free_of_level else np.where(_cluster(room, job), 0, UNKNOWN)
+    homes = _homes(room, job, () if free_of_level else job.levels)
     wanted = [len(part.pods) for part in job.parts]
-    totals = np.stack([_by_home(count, homes, want) for count, want in zip(slots, wanted, strict=True)])
+    totals = np.stack([homes.sums(np.minimum(count, want)) for count, want in zip(slots, wanted, strict=True)])
     if not totals.shape[1]:
         return Found(None, True, 0)
     most = int(np.minimum(totals, np.array(wanted)[:, None]).sum(axis=0).max())
     good = np.flatnonzero((totals >= np.array(wanted)[:, None]).all(axis=0))
     sure = not any(part.shape in room.partial for part in job.parts)
-    order = good[np.argsort(totals[0][good], kind="stable")].tolist()
+    order = good[np.argsort(totals[0][good], kind="stable")].tolist() if len(good) > 1 else good.tolist()
     for domain in order[: 1 if len(job.parts) == 1 else DOMAINS_TRIED]:
-        seats = _fill(room, job, homes == domain, slots, only)
+        seats = _fill(room, job, homes.inside(domain), slots, only)
         if seats is not None:
-            return Found(Seats(seats, UNKNOWN if free_of_level or not job.levels else domain), True, sum(wanted))
+            return Found(
+                Seats(seats, UNKNOWN if free_of_level or not job.levels else homes.domain(domain)), True, sum(wanted)
+            )
     return Found(None, sure and not order, most)
 
 
@@ -67,47 +69,40 @@ def blocks(room: Room, job: Job) -> Iterator[tuple[str, int]]:
     """Level, and how many pods like its largest ones find room in one place of that level now."""
     count = room.slots(job.parts[0])
     yield "host", int(count.max(initial=0))
-    for at, level in enumerate(room.snapshot.levels):
-        domains = room.snapshot.node_at_level[at]
-        if (domains != UNKNOWN).any():
-            yield level, int(_sum_by(count, domains).max(initial=0))
+    for level in room.snapshot.levels:
+        sums = _homes(room, job, (level,), beside=False).sums(count)
+        if len(sums):
+            yield level, int(sums.max())
     yield "cluster", int(count.sum())
-
-
-def _cluster(room: Room, job: Job) -> Bools:
-    return np.asarray(room.snapshot.node_cluster == job.cluster)
 
 
 def _within(slots: Longs, only: Bools | None) -> Longs:
     return slots if only is None else np.where(only, slots, 0)
 
 
-def _homes(room: Room, job: Job) -> Ints:
+def _homes(room: Room, job: Job, levels: tuple[str, ...], *, beside: bool = True) -> Homes:
+    """Of the job's cluster; ``beside``: where members run, only where they do."""
+    running = job.running if beside and levels else ()
+    key = job.cluster, levels, running
+    if key not in room.homes:
+        room.homes[key] = homes_of(_domains(room, job.cluster, levels, running))
+    return room.homes[key]
+
+
+def _domains(room: Room, cluster: int, levels: tuple[str, ...], running: tuple[int, ...]) -> Ints:
     """[n] the domain that a job on this node would have to stay in: of all levels the closest; UNKNOWN: not here."""
     snapshot = room.snapshot
-    home = np.where(_cluster(room, job), 0, UNKNOWN)
-    for level in reversed(job.levels):
+    home = np.where(snapshot.node_cluster == cluster, 0, UNKNOWN)
+    for level in reversed(levels):
         if level not in snapshot.levels:
-            return np.full(len(home), UNKNOWN)
+            return np.full(len(home), UNKNOWN, np.int32)
         domains = snapshot.node_at_level[snapshot.levels.index(level)]
-        if job.running:
-            there = set(domains[snapshot.pod_node[list(job.running)]].tolist())
-            domains = (
-                np.where(domains == there.pop(), domains, UNKNOWN)
-                if len(there) == 1
-                else np.full_like(domains, UNKNOWN)
-            )
+        if running:
+            there = set(domains[snapshot.pod_node[list(running)]].tolist())
+            mine = there.pop() if len(there) == 1 else UNKNOWN
+            domains = np.where(domains == mine, domains, UNKNOWN)
         home = np.where(home == UNKNOWN, UNKNOWN, domains)
     return np.asarray(home, np.int32)
-
-
-def _by_home(count: Longs, homes: Ints, wanted: int) -> Longs:
-    return _sum_by(np.minimum(count, wanted), homes)
-
-
-def _sum_by(count: Longs, group: Ints) -> Longs:
-    known = group != UNKNOWN
-    return np.bincount(group[known], weights=count[known]).astype(np.int64)
 
 
 def _fill(
