@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, StorageState, sync_playwright
 
 from tests.browser.chromium import launch
 from tests.browser.stack import Stack, running
@@ -82,15 +82,26 @@ def contexts(browser: Browser) -> Iterator[list[BrowserContext]]:
         context.close()
 
 
+@pytest.fixture(scope="session")
+def sessions() -> dict[tuple[str, str], StorageState]:
+    """Cookies of those who have signed in, by console and name: one sign-in is enough for many tests."""
+    return {}
+
+
 @pytest.fixture
 def signed_in(
-    console_url: str, browser: Browser, contexts: list[BrowserContext], problems: Problems
+    console_url: str,
+    browser: Browser,
+    contexts: list[BrowserContext],
+    problems: Problems,
+    sessions: dict[tuple[str, str], StorageState],
 ) -> Iterator[SignedIn]:
     """`signed_in("operator", path="/", width=1440, theme="light")`: a page of that person. Complaints fail the test."""
 
     def opened(name: str, *, path: str = "/", width: int = 1440, theme: str = "light") -> Page:
         context = browser.new_context(
             base_url=console_url,
+            storage_state=sessions.get((console_url, name)),
             viewport={"width": width, "height": 900},
             color_scheme="dark" if theme == "dark" else "light",
         )
@@ -98,13 +109,13 @@ def signed_in(
         contexts.append(context)
         page = context.new_page()
         _watch(page, problems)
-        page.goto("/login/")
-        page.fill("#id_username", name)
-        page.fill("#id_password", name)
-        page.click("button:has-text('Sign in')")
-        page.wait_for_url(lambda url: "/login" not in url)
-        if path != "/":
-            page.goto(path)
+        page.goto(path)
+        if "/login" in page.url:
+            page.fill("#id_username", name)
+            page.fill("#id_password", name)
+            page.click("button:has-text('Sign in')")
+            page.wait_for_url(lambda url: "/login" not in url)
+            sessions[console_url, name] = context.storage_state()
         return page
 
     yield opened
