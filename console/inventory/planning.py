@@ -70,7 +70,8 @@ def measure(observation_id: int) -> None:
     began = time.monotonic()
     found = report(snapshot)
     seconds = time.monotonic() - began
-    services.store_measurement(observation_id, headline(snapshot, found), as_detail(found), seconds)
+    use = services.usage_rows(snapshot), services.theirs_of(snapshot)
+    services.store_measurement(observation_id, headline(snapshot, found), as_detail(found), seconds, use)
 
 
 def headline(snapshot: Snapshot, found: Report) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Roles, and what each may do: the one table that the permission backend reads."""
+"""Roles and what each may do, and the closed words of the book of quotas."""
 
 from django.db.models import TextChoices
 
@@ -11,17 +11,46 @@ class Role(TextChoices):
     TENANT_ADMIN = "tenant_admin", "Tenant admin"
 
 
-_VIEW = frozenset(
-    {"inventory.view_fleet", "inventory.view_own", "policies.view_policy", "plans.view_plan", "audit.view_entries"}
-    | {"oncall.view_rota"}
-)
+class EntryKind(TextChoices):
+    """What the book has entries of."""
+
+    TENANT = "tenant", "tenant"
+    COHORT = "cohort", "cohort"
+    PRIORITY = "class", "priority class"
+    PRICE = "price", "price"
+
+
+class EditionKind(TextChoices):
+    """How an edition of the book came about."""
+
+    EDIT = "edit", "edited"
+    FILE = "file", "from a file"
+    BACK = "back", "put back"
+
+
+class Tier(TextChoices):
+    HP = "hp", "HP"
+    LP = "lp", "LP"
+
+
+_OWN = frozenset({"inventory.view_own", "tenancy.view_own"})
+_VIEW = _OWN | {
+    "inventory.view_fleet",
+    "policies.view_policy",
+    "plans.view_plan",
+    "audit.view_entries",
+    "oncall.view_rota",
+    "tenancy.view_tenants",
+}
 _OPERATE = _VIEW | {
     "inventory.load_cluster",
     "inventory.ask_release",
     "plans.request_plan",
     "plans.run_plan",
     "plans.set_freeze",
+    "tenancy.set_quotas",
 }
+_TENANT = _OWN | {"inventory.answer_release"}
 
 PERMISSIONS: dict[str, frozenset[str]] = {
     Role.VIEWER: _VIEW,
@@ -29,8 +58,8 @@ PERMISSIONS: dict[str, frozenset[str]] = {
     Role.APPROVER: _OPERATE
     | {"plans.approve_plan", "plans.break_glass", "plans.release_lock", "policies.set_policy"}
     | {"oncall.set_rota", "oncall.answer"},
-    Role.TENANT_USER: frozenset({"inventory.view_own", "inventory.answer_release"}),
-    Role.TENANT_ADMIN: frozenset({"inventory.view_own", "inventory.answer_release"}),
+    Role.TENANT_USER: _TENANT,
+    Role.TENANT_ADMIN: _TENANT | {"tenancy.divide_quotas"},
 }
 
 WORDS = {
@@ -39,6 +68,10 @@ WORDS = {
     "inventory.load_cluster": "load a cluster",
     "inventory.ask_release": "ask owners to release their locks",
     "inventory.answer_release": "answer for the locks of its tenants",
+    "tenancy.view_own": "see quotas and use of its own tenants",
+    "tenancy.view_tenants": "see quotas and use of all tenants",
+    "tenancy.set_quotas": "set quotas, limits, budgets and prices",
+    "tenancy.divide_quotas": "divide the quota of its tenants among their teams",
     "policies.view_policy": "see policies",
     "policies.set_policy": "decide policies and windows",
     "oncall.view_rota": "see who is on call",

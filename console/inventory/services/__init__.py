@@ -35,6 +35,7 @@ from console.inventory.services.releasing import (
 from console.inventory.services.retention import sweep
 from console.inventory.services.sources import remove_source, rename_source, retry_source
 from console.inventory.services.telemetry import TelemetryAsked, drop_telemetry, set_telemetry, try_telemetry
+from console.inventory.services.using import theirs_of, usage_rows
 from console.inventory.services.watching import MOST as MOST_WATCHED
 from console.inventory.services.watching import Watcher
 from scheduler.cluster.errors import InputError
@@ -82,9 +83,11 @@ __all__ = [
     "store_measurement",
     "sweep",
     "take_back_release",
+    "theirs_of",
     "try_cluster",
     "try_source",
     "try_telemetry",
     "unlocked",
+    "usage_rows",
     "withdraw_release",
 ]

@@ -11,9 +11,11 @@ from console.inventory.models import Measurement, Observation, UsageSlot
 from console.inventory.packed import pack_json
 from console.inventory.services import idling, owner_locks
 from console.inventory.services.notices import tell_of_reading
+from console.tenancy.services import UsageRow, record_usage
 from scheduler.cluster.snapshot import Snapshot
 
 SLOT_S = 300
+NO_USE: tuple[list[UsageRow], list[dict[str, Any]]] = ([], [])
 
 
 def has_newer(observation_id: int) -> bool:
@@ -38,11 +40,16 @@ def snapshot_of(observation_id: int) -> Snapshot | None:
 
 @transaction.atomic
 def store_measurement(
-    observation_id: int, headline: dict[str, Any], report: dict[str, Any], seconds: float
+    observation_id: int,
+    headline: dict[str, Any],
+    report: dict[str, Any],
+    seconds: float,
+    use: tuple[list[UsageRow], list[dict[str, Any]]] = NO_USE,
 ) -> Measurement:
     """Keeps a report once; the same one again changes nothing.
 
-    ``headline`` has at least allocated_gpus, asleep_gpus and lent_gpus; they are summed over time.
+    ``headline`` has at least allocated_gpus, asleep_gpus and lent_gpus; they are summed over time.  ``use``: what each
+    tenant holds, and the quotas that the cluster brings.
     """
     observation = Observation.objects.select_related("source").get(pk=observation_id)
     before = (
@@ -57,9 +64,26 @@ def store_measurement(
         if before is not None:
             _sum_up(before, observation)
             idling.add_up(before.observation, observation)
+        _hand_over(None if before is None else before.observation, observation, *use)
         owner_locks.follow(None if before is None else before.observation, observation)
         tell_of_reading("snapshot.measured", observation.revision, source=observation.source.name)
     return measurement
+
+
+def _hand_over(
+    before: Observation | None, observation: Observation, rows: list[UsageRow], theirs: list[dict[str, Any]]
+) -> None:
+    """To those who know tenants: what they hold, and how long the reading before this one stood."""
+    source = observation.source
+    record_usage(
+        source.pk,
+        source.name,
+        rows,
+        observation.begun_at,
+        stood=None if before is None else idling.span_of(before, observation),
+        period_s=source.period_s,
+        theirs=theirs,
+    )
 
 
 def _sum_up(before: Measurement, observation: Observation) -> None:

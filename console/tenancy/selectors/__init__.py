@@ -1,5 +1,56 @@
 """Everything that reads; the viewer comes first and decides what is seen."""
 
+from console.tenancy.selectors.book import (
+    Change,
+    EditionRow,
+    Page,
+    book_at,
+    book_now,
+    changes_since,
+    edition_of,
+    edition_row,
+    editions,
+    seen_by,
+)
+from console.tenancy.selectors.budgets import Burn, burns, stops
+from console.tenancy.selectors.charges import Account, Bill, Line, Sum, bill
 from console.tenancy.selectors.people import TokenRow, permissions_of, tenant_scope, tokens_of
+from console.tenancy.selectors.records import Theirs, min_runtimes, tenant_records, theirs_of
+from console.tenancy.selectors.standings import TenantFilters, TenantRow, Tree, tenant_tree
+from console.tenancy.selectors.use import Known, Stretch, history
 
-__all__ = ["TokenRow", "permissions_of", "tenant_scope", "tokens_of"]
+__all__ = [
+    "Account",
+    "Bill",
+    "Burn",
+    "Change",
+    "EditionRow",
+    "Known",
+    "Line",
+    "Page",
+    "Stretch",
+    "Sum",
+    "TenantFilters",
+    "TenantRow",
+    "Theirs",
+    "TokenRow",
+    "Tree",
+    "bill",
+    "book_at",
+    "book_now",
+    "burns",
+    "changes_since",
+    "edition_of",
+    "edition_row",
+    "editions",
+    "history",
+    "min_runtimes",
+    "permissions_of",
+    "seen_by",
+    "stops",
+    "tenant_records",
+    "tenant_scope",
+    "tenant_tree",
+    "theirs_of",
+    "tokens_of",
+]

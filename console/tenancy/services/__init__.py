@@ -1,5 +1,15 @@
 """Everything that writes: people and their tokens, the book of quotas, and what tenants use."""
 
+from console.tenancy.entries import BookError, Given, Wrong
+from console.tenancy.services.book import (
+    Planned,
+    VersionChangedError,
+    VersionMissingError,
+    edit_book,
+    given_back,
+    plan_edit,
+    put_back,
+)
 from console.tenancy.services.people import (
     TOKENS_PER_USER,
     Denied,
@@ -10,14 +20,27 @@ from console.tenancy.services.people import (
     require,
     revoke_token,
 )
+from console.tenancy.services.usage import UsageRow, record_usage
 
 __all__ = [
     "TOKENS_PER_USER",
+    "BookError",
     "Denied",
+    "Given",
+    "Planned",
+    "UsageRow",
+    "VersionChangedError",
+    "VersionMissingError",
+    "Wrong",
+    "edit_book",
     "ensure_person",
     "ensure_tenants",
+    "given_back",
     "issue_token",
     "person",
+    "plan_edit",
+    "put_back",
+    "record_usage",
     "require",
     "revoke_token",
 ]

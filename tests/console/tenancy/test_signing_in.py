@@ -67,7 +67,7 @@ def test_a_token_signs_in_until_it_is_revoked() -> None:
     assert client.get(ME).json() == {
         "username": "tenant_user",
         "role": "tenant_user",
-        "permissions": ["inventory.answer_release", "inventory.view_own"],
+        "permissions": ["inventory.answer_release", "inventory.view_own", "tenancy.view_own"],
         "tenants": ["dept-01"],
     }
     assert services.revoke_token(user, key)

@@ -1,0 +1,80 @@
+"""What a GPU-hour costs: what is decided upstairs for a place, else the book's own price, else a published one.
+
+Rooms above register what they know, since this room asks nobody upstairs.  Where nobody says there is *no price*.
+"""
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cache
+
+from console.tenancy.choices import EntryKind, Tier
+from console.tenancy.entries import Docs
+
+# (cluster, GPU model, tenant) -> US cents of a GPU-hour, None where nothing is decided.
+type CentsOf = Callable[[str, str, str], int | None]
+type Source = Callable[[Collection[str]], CentsOf]  # by the clusters that will be asked for
+
+# Words that a model's name must have -> (US cents, where that was published); on demand, in the US, 2025 and 2026.
+ANCHORS: tuple[tuple[str, int, str], ...] = (
+    ("B200", 1424, "AWS p6-b200"),
+    ("H200", 791, "AWS p5en"),
+    ("H100", 688, "AWS p5"),
+    ("A100 40", 275, "AWS p4d"),
+    ("A100 80", 460, "three large clouds, lowest"),
+    ("A10G", 101, "AWS g5"),
+    ("T4", 53, "2025 list, highest"),
+    ("V100 16", 306, "AWS p3"),
+    ("MI300X", 185, "GPU clouds, highest"),
+)
+_registered: dict[str, Source] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """``cents`` None: no price; ``origin`` says who says so."""
+
+    cents: int | None
+    origin: str
+
+
+NO_PRICE = Price(None, "no price")
+
+
+def register(name: str, source: Source) -> None:
+    """``name`` is what people read as the origin of these prices."""
+    if name in _registered:
+        raise ValueError(f"prices of {name} are registered twice")
+    _registered[name] = source
+
+
+@cache
+def anchor(model: str) -> Price:
+    """The published price of a model by its name; of several that fit the one with most words."""
+    words = {re.sub(r"^(\d+)GB$", r"\1", word) for word in re.split(r"[^0-9A-Z]+", model.upper())}
+    fitting = [(len(name.split()), cents, where) for name, cents, where in ANCHORS if set(name.split()) <= words]
+    if not fitting:
+        return NO_PRICE
+    _, cents, where = max(fitting)
+    return Price(cents, f"published: {where}")
+
+
+class Prices:
+    """The prices that count, for a set of clusters; each registered source is asked once."""
+
+    def __init__(self, docs: Docs, clusters: Collection[str]) -> None:
+        self.docs = docs
+        self.asked = [(name, source(clusters)) for name, source in _registered.items()]
+
+    def of(self, cluster: str, model: str, tenant: str, tier: Tier) -> Price:
+        """LP has a published price nowhere here: what it costs is for people to say."""
+        if not model:
+            return NO_PRICE
+        for name, cents_of in self.asked:
+            cents = cents_of(cluster, model, tenant)
+            if cents is not None:
+                return Price(cents, name)
+        said = self.docs.get((EntryKind.PRICE.value, model), {}).get(f"{tier.value}_cents")
+        if said is not None:
+            return Price(said, "the book")
+        return anchor(model) if tier is Tier.HP else NO_PRICE

@@ -1,0 +1,168 @@
+"""Chargeback: GPU-hours by tenant, model and tier, times price.  Whole thousandths and cents, so totals add up."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Min
+from django.utils import timezone
+
+from console.tenancy.choices import Tier
+from console.tenancy.entries import Docs
+from console.tenancy.models import UsageFeed
+from console.tenancy.periods import Period
+from console.tenancy.prices import Prices
+from console.tenancy.selectors.book import book_now, path_of
+from console.tenancy.selectors.people import tenant_scope
+from console.tenancy.selectors.use import GPU_HOUR_US, MEASURES, MILLI_HOUR_US, Known, Sums, known_of, sums_of
+
+_AT = {Tier.HP: MEASURES.index("hp"), Tier.LP: MEASURES.index("lp")}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One tenant on one model of one cluster in one tier.  ``cents`` None: no price is known, which is not 0."""
+
+    tenant: str
+    cluster: str
+    gpu_model: str
+    tier: str
+    milli_hours: int
+    cents_per_gpu_hour: int | None
+    price_from: str
+    cents: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """``unpriced_milli_hours``: of those hours, for which nobody says a price; they are in no sum of money."""
+
+    milli_hours: int = 0
+    unpriced_milli_hours: int = 0
+    cents: int | None = None
+
+    @property
+    def gpu_hours(self) -> float:
+        return self.milli_hours / 1000
+
+    @property
+    def usd(self) -> float | None:
+        return None if self.cents is None else self.cents / 100
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One tenant's own lines and their sum, its teams apart."""
+
+    tenant: str
+    lines: list[Line]
+    whole: Sum
+    hp: Sum
+    lp: Sum
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """``as_of``: until when readings were counted; ``known``: how much of the period, by source."""
+
+    period: Period
+    accounts: list[Account]
+    whole: Sum
+    known: list[Known]
+    as_of: datetime | None
+
+    @property
+    def lines(self) -> list[Line]:
+        return [line for account in self.accounts for line in account.lines]
+
+
+def bill(viewer: Any, period: Period, tenant: str = "", *, now: datetime | None = None) -> Bill:
+    """What the viewer may see of a period: everybody, or its own tenants; with ``tenant`` that one and its teams."""
+    page = book_now()
+    scope = tenant_scope(viewer)
+    names = None if scope is None else set(scope)
+    if tenant:
+        below = with_teams(page.docs, tenant)
+        names = below if names is None else below & names
+    accounts = accounts_of(lines_of(page.docs, sums_of(period, names)))
+    known = known_of(period, now or timezone.now())
+    return Bill(period, accounts, total(one.whole for one in accounts), known, counted_until())
+
+
+def counted_until() -> datetime | None:
+    """The oldest of the newest readings: until then everything that was read is counted."""
+    found: datetime | None = UsageFeed.objects.aggregate(Min("at"))["at__min"]
+    return found
+
+
+def with_teams(docs: Docs, tenant: str) -> set[str]:
+    return {tenant} | {name for kind, name in docs if kind == "tenant" and tenant in path_of(docs, name)}
+
+
+def lines_of(docs: Docs, sums: Sums) -> list[Line]:
+    """By tenant, model, cluster and tier; none where nothing was used."""
+    prices = Prices(docs, sorted({place[0] for place in sums}))
+    found = []
+    for (cluster, tenant, model), amounts in sorted(
+        sums.items(), key=lambda item: (item[0][1], item[0][2], item[0][0])
+    ):
+        for tier, at in _AT.items():
+            if not amounts[at]:
+                continue
+            price = prices.of(cluster, model, tenant, tier)
+            cents = None if price.cents is None else _half_up(amounts[at] * price.cents, GPU_HOUR_US)
+            hours = _half_up(amounts[at], MILLI_HOUR_US)
+            found.append(Line(tenant, cluster, model, tier.value, hours, price.cents, price.origin, cents))
+    return found
+
+
+def _half_up(amount: int, whole: int) -> int:
+    return (2 * amount + whole) // (2 * whole)
+
+
+def accounts_of(lines: Iterable[Line]) -> list[Account]:
+    """By name; what belongs to nobody comes last."""
+    of_tenant: defaultdict[str, list[Line]] = defaultdict(list)
+    for line in lines:
+        of_tenant[line.tenant].append(line)
+    return [
+        Account(
+            name,
+            of_tenant[name],
+            sum_of(of_tenant[name]),
+            sum_of(line for line in of_tenant[name] if line.tier == Tier.HP),
+            sum_of(line for line in of_tenant[name] if line.tier == Tier.LP),
+        )
+        for name in sorted(of_tenant, key=lambda name: (name == "", name))
+    ]
+
+
+def sum_of(lines: Iterable[Line]) -> Sum:
+    every = list(lines)
+    priced = [line.cents for line in every if line.cents is not None]
+    return Sum(
+        sum(line.milli_hours for line in every),
+        sum(line.milli_hours for line in every if line.cents is None),
+        sum(priced) if priced else None,
+    )
+
+
+def total(sums: Iterable[Sum]) -> Sum:
+    every = list(sums)
+    priced = [one.cents for one in every if one.cents is not None]
+    return Sum(
+        sum(one.milli_hours for one in every),
+        sum(one.unpriced_milli_hours for one in every),
+        sum(priced) if priced else None,
+    )
+
+
+def by_tenant_sums(docs: Docs, period: Period, names: Collection[str] | None = None) -> dict[str, Sum]:
+    """Tenant -> sum of a period with its teams, for all tenants at once."""
+    found: defaultdict[str, list[Line]] = defaultdict(list)
+    for line in lines_of(docs, sums_of(period, names)):
+        for name in path_of(docs, line.tenant):
+            found[name].append(line)
+    return {name: sum_of(lines) for name, lines in found.items()}
