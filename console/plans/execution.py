@@ -33,7 +33,7 @@ from scheduler.plan.resolve import resolve
 
 log = structlog.get_logger(__name__)
 POLL_S = 0.5
-CHECKPOINT_POLL_S = 5.0  # between two looks while nothing but checkpoints are waited for
+CHECKPOINT_POLL_S = 5.0  # between two looks while nothing but checkpoints are waited for; it rests in between
 PATIENCE_S = 60  # how long the cluster may be out of reach while moves are in flight
 
 
@@ -45,19 +45,23 @@ class Run:
     worker: str
     connector: Connector
     wait: Callable[[float], None]
+    late: bool = False  # nobody looked for checkpoints for a while
 
 
 def run(plan_id: int, *, wait: Callable[[float], None] = time.sleep) -> None:
-    """Carry the plan on until it ends, is stopped, or the lease is lost; at once back if somebody else does it."""
+    """Carry the plan on until it ends, is stopped, rests for a while, or the lease is lost.
+
+    At once back if somebody else does it, or if it rests and is not due.
+    """
     worker = uuid.uuid4().hex
     plan = stepping.take_run(plan_id, worker)
     if plan is None:
         log.info("plan.not_taken", plan=plan_id)
         return
     reach(Milestone.RUN_LEASED)
-    patience.begin_anew(plan)  # between the last worker's look and this one a checkpoint may have grown old
     try:
-        held = Run(plan_id, worker, connect(plan.source.kind, plan.source.config), wait)
+        late = patience.take_up(plan)
+        held = Run(plan_id, worker, connect(plan.source.kind, plan.source.config), wait, late)
         with kept_alive(plan_id, worker):
             while _turn(held):
                 pass
@@ -113,9 +117,10 @@ def _wave(held: Run, plan: Plan, wave: int) -> bool:
         return _halt(plan, held.worker, f"What is left no longer holds before wave {wave + 1}", changes)
     reach(Milestone.WAVE_VERIFIED)
     steps = list(Step.objects.filter(plan=plan, run_wave=wave, state=StepState.WAITING).order_by("index"))
-    ready = patience.ready(plan, steps, now.snapshot)
+    ready = patience.ready(plan, steps, now.snapshot, late=held.late)
+    held.late = False
     if not ready and Step.objects.filter(plan=plan, run_wave=wave, state=StepState.WAITING).exists():
-        held.wait(CHECKPOINT_POLL_S)
+        return not stepping.rest(plan, held.worker, CHECKPOINT_POLL_S)
     for step in ready:
         current = stepping.beat(held.plan_id, held.worker)
         if current is None or current.state != State.EXECUTING:

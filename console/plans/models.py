@@ -61,6 +61,7 @@ class Plan(models.Model):
     stop_requested = models.BooleanField(default=False)
     worker = models.CharField(max_length=64, blank=True, default="")  # who holds the lease
     heartbeat_at = models.DateTimeField(null=True)
+    looks_at = models.DateTimeField(null=True)  # it runs, needs no worker before then, and looks for checkpoints then
     attempts = models.PositiveIntegerField(default=0)  # how often a worker took the lease to compute
 
     approver = models.ForeignKey(
@@ -117,6 +118,10 @@ class Plan(models.Model):
     @property
     def is_running(self) -> bool:
         return self.state in RUNNING
+
+    @property
+    def rests_until(self) -> datetime | None:
+        return self.looks_at if self.state == State.EXECUTING and not self.worker else None
 
     @property
     def automatic(self) -> bool:

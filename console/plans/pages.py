@@ -100,6 +100,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "stopping": selectors.stopping(request.user, plan) if plan.is_running else None,
         "stops": selectors.stops(request.user, plan),
         "writing": writing,
+        "writing_until": max((row.until for row in writing), default=None),
         **record_part(request, plan),
         "rollbacks": list(selectors.rollbacks(request.user, plan)),
         "seconds_left": _seconds_left(plan),

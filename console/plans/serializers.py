@@ -45,6 +45,9 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
         read_only=True, help_text="of a routine's plan: why it was not started automatically"
     )
     decisions = DecisionSerializer(many=True, read_only=True)
+    rests_until = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="of a run that waits for checkpoints alone: when it looks again"
+    )
 
     class Meta:
         model = Plan
@@ -54,7 +57,7 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
             "headline", "notes",
             "changes", "checked_revision", "checked_at", "progress", "requested_at", "proposed_at", "expires_at",
             "approved_at", "started_at", "ended_at", "approvals_needed", "decisions",
-            "waits_for", "report", "left_to_people",
+            "waits_for", "rests_until", "report", "left_to_people",
         ]  # fmt: skip
         read_only_fields = fields
 

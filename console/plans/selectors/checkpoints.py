@@ -1,7 +1,7 @@
 """Moves that go right after a checkpoint: what each waits for, until when, and what it loses."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -21,6 +21,7 @@ class WaitRow:
     number: int  # from 1
     pod: str
     words: str
+    until: datetime  # then it goes anyway or is left out
 
 
 def waiting_for_checkpoints(viewer: Any, plan: Plan) -> list[WaitRow]:
@@ -28,7 +29,12 @@ def waiting_for_checkpoints(viewer: Any, plan: Plan) -> list[WaitRow]:
     if not plan.is_running:
         return []
     rows = Step.objects.filter(plan=plan, state=StepState.WAITING, due_at__isnull=False).order_by("index")
-    return [WaitRow(step.index + 1, step.pod, expected_words(step)) for step in rows]
+    return [WaitRow(step.index + 1, step.pod, expected_words(step), until) for step in rows if (until := _until(step))]
+
+
+def _until(step: Step) -> datetime | None:
+    limit_s = (step.checkpoint or {}).get("limit_s", 0)
+    return None if step.due_at is None else step.due_at + timedelta(seconds=limit_s)
 
 
 def expected_words(step: Step) -> str:
@@ -36,7 +42,8 @@ def expected_words(step: Step) -> str:
     wait = step.checkpoint or {}
     left = None if step.checkpoint_at is None else (step.checkpoint_at - timezone.now()).total_seconds()
     when = "" if left is None else f"expected in {duration(left)}" if left > 0 else "expected by now"
-    end = "" if step.due_at is None else clock(step.due_at + timedelta(seconds=wait.get("limit_s", 0)))
+    until = _until(step)
+    end = "" if until is None else clock(until)
     return "; ".join(part for part in (when, f"{_otherwise(wait)} if not there by {end}" if end else "") if part)
 
 

@@ -25,10 +25,12 @@ _GOAL = {Kind.CONSOLIDATION: "emptied", Kind.ROLLBACK: "back"}  # what a run of 
 def take_run(plan_id: int, worker: str) -> Plan | None:
     """Take the lease on a run that nobody holds or whose holder is lost; None otherwise: then there is nothing to do.
 
-    A plan that was paused, halted or aborted can be taken while it still has moves in flight, to see them to their end.
+    A plan that was paused, halted or aborted can be taken while it still has moves in flight, to see them to their end;
+    one that rests not before it is due, however many messages are still on their way.
     """
     now = timezone.now()
-    free = Q(worker="") | Q(heartbeat_at__isnull=True) | Q(heartbeat_at__lt=now - LEASE)
+    due = Q(looks_at__isnull=True) | Q(looks_at__lte=now)
+    free = Q(worker="") & due | Q(heartbeat_at__isnull=True) | ~Q(worker="") & Q(heartbeat_at__lt=now - LEASE)
     rows = Plan.objects.filter(free, Q(state=State.EXECUTING) | Q(steps__state=StepState.ISSUED), pk=plan_id)
     if not rows.exists():
         return None
@@ -55,6 +57,16 @@ def let_go(plan: Plan, worker: str) -> bool:
         if read(plan.pk).state in lifecycle.FINAL:
             locks.release(plan)
     return True
+
+
+def rest(plan: Plan, worker: str, seconds: float) -> bool:
+    """Give the worker back while nothing but checkpoints are waited for; the locks stay, the sweep sends it out again.
+
+    False if the run is no longer this worker's, or was stopped in this very moment.
+    """
+    now = timezone.now()
+    mine = Plan.objects.filter(pk=plan.pk, worker=worker, state=State.EXECUTING)
+    return mine.update(worker="", heartbeat_at=now, looks_at=now + timedelta(seconds=seconds)) == 1
 
 
 def release_lease(plan_id: int, worker: str) -> None:

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import structlog
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from console.dispatch.services import enqueue
@@ -11,7 +11,7 @@ from console.inventory.services import revision_of
 from console.plans import lifecycle, selectors
 from console.plans.choices import State, StepState
 from console.plans.models import NodeLock, Plan
-from console.plans.services import checking, dropping, following, freezes, levels, running, stepping
+from console.plans.services import checking, dropping, following, freezes, levels, locks, running, stepping
 from console.plans.services.staleness import go_stale
 from console.plans.services.transition import HEAVY, Conflict, change
 
@@ -27,6 +27,7 @@ def sweep() -> None:
     levels.mark_reports()
     look_at_stopped()
     go_on()
+    wake()
     send_again()
     following.follow()
     let_go_of_snapshots()
@@ -81,6 +82,23 @@ def go_on() -> None:
             log.info("plan.not_gone_on", plan=plan.pk, reason=lost.reason)
 
 
+def wake() -> None:
+    """Runs that rest until they look for checkpoints keep their locks, and are sent out when they are due.
+
+    Once, and again after a lease: a queue that stands does not fill up with them, and a lost message costs a lease.
+    """
+    now = timezone.now()
+    resting = Plan.objects.filter(state=State.EXECUTING, worker="", looks_at__isnull=False)
+    for plan in resting.defer(*HEAVY):
+        locks.extend(plan)
+    due = resting.filter(
+        Q(heartbeat_at__lt=F("looks_at")) | Q(heartbeat_at__lt=now - stepping.LEASE), looks_at__lte=now
+    )
+    for plan_id in due.values_list("pk", flat=True):
+        if due.filter(pk=plan_id).update(heartbeat_at=now) == 1:
+            enqueue("plans.execute", plan_id=plan_id)
+
+
 def _has_news(plan: Plan) -> bool:
     return plan.checked_revision is None or revision_of(plan.source) > plan.checked_revision
 
@@ -93,7 +111,8 @@ def send_again() -> None:
         enqueue(f"{kind}.plan", plan_id=plan_id)
     unattended = Q(heartbeat_at__lt=long_ago) | Q(worker="", resumed_at__lt=long_ago)
     acting = Q(state=State.EXECUTING) | Q(steps__state=StepState.ISSUED)
-    for plan_id in Plan.objects.filter(unattended, acting).values_list("pk", flat=True).distinct():
+    lost = Plan.objects.filter(unattended, acting).exclude(worker="", looks_at__isnull=False)
+    for plan_id in lost.values_list("pk", flat=True).distinct():
         enqueue("plans.execute", plan_id=plan_id)
 
 

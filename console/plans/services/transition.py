@@ -54,13 +54,13 @@ def change(
     detail: dict[str, Any] | None = None,
     **fields: Any,
 ) -> Plan:
-    """Move the plan to ``target`` or raise ``Conflict`` with the reason why it could not.
+    """Move the plan to ``target`` or raise ``Conflict`` with the reason why it could not; it rests no longer.
 
     ``narrow`` are further conditions of the compare-and-set; ``actor`` None stands for the console itself.
     """
     with transaction.atomic():
         rows = Plan.objects.filter(pk=plan_id, **(narrow or {}))
-        if not lifecycle.move(rows, target, sources=sources, reason=reason, **fields):
+        if not lifecycle.move(rows, target, sources=sources, reason=reason, **{"looks_at": None, **fields}):
             raise Conflict(why_not(plan_id, target))
         plan = read(plan_id)
         if target in STOPS:

@@ -11,8 +11,8 @@ from django.utils import timezone
 from console.audit.models import Entry
 from console.connectors.models import SimulatedCluster
 from console.plans import execution, services
-from console.plans.models import Plan, Step
-from console.plans.services import checking, patience, pricing
+from console.plans.models import NodeLock, Plan, Step
+from console.plans.services import checking, patience, pricing, stepping
 from console.policies.choices import Place, Scope
 from scheduler.plan.operations import AfterCheckpoint
 from tests.builders.pages import squeezed
@@ -40,16 +40,31 @@ def proposed(otherwise: str = "leave", limit_s: int = 1800) -> tuple[Scene, Plan
     return one, one.answered(plan.pk, core_plan(snapshot, moves))
 
 
+def woken(plan: Plan) -> list[int]:
+    """What a sweep sends out after the next look was due."""
+    now = timezone.now()
+    Plan.objects.filter(pk=plan.pk).update(looks_at=now, heartbeat_at=now - timedelta(seconds=5))
+    return swept()
+
+
+def swept() -> list[int]:
+    sent: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("console.plans.services.sweeping.enqueue", lambda _task, plan_id: sent.append(plan_id))
+        services.sweep()
+    return sent
+
+
 def ran_with(plan: Plan, *then: Callable[[], object]) -> Plan:
-    """Carried on to its end; at each look for a checkpoint the next of these things happens."""
-    left = list(then)
-
-    def wait(seconds: float) -> None:
-        if seconds == execution.CHECKPOINT_POLL_S:
-            left.pop(0)()
-
-    execution.run(plan.pk, wait=wait)
-    assert not left
+    """Carried on to its end; whenever it rests the next of these things happens, and it is woken."""
+    execution.run(plan.pk, wait=lambda _seconds: None)
+    for happen in then:
+        now = Plan.objects.get(pk=plan.pk)
+        assert (now.worker, now.rests_until is not None) == ("", True), now.reason
+        happen()
+        if Plan.objects.get(pk=plan.pk).rests_until is not None:
+            assert woken(plan) == [plan.pk]
+            execution.run(plan.pk, wait=lambda _seconds: None)
     return Plan.objects.get(pk=plan.pk)
 
 
@@ -130,27 +145,37 @@ def test_a_move_that_failed_halts_the_run_and_waits_for_no_checkpoint() -> None:
     assert "1 move failed in wave 1" in done.reason
 
 
-class _Killed(BaseException):
-    pass
+def test_a_resting_run_keeps_its_locks_and_is_sent_out_once_until_a_lease_is_over() -> None:
+    _one, plan = proposed()
+    resting = ran_with(started(plan))
+    page = squeezed(page_of(viewer(), resting))
+    assert "Waits for 1 checkpoint until" in page and "no worker is kept busy" in page
+    assert swept() == []
+    execution.run(plan.pk)  # a message too many: it is not due
+    assert Plan.objects.get(pk=plan.pk).looks_at == resting.looks_at
+    NodeLock.objects.update(expires_at=timezone.now() + timedelta(minutes=5))
+    assert (woken(plan), swept()) == ([plan.pk], [])
+    assert NodeLock.objects.filter(expires_at__lt=timezone.now() + timedelta(minutes=29)).count() == 0
+    Plan.objects.filter(pk=plan.pk).update(heartbeat_at=timezone.now() - timedelta(seconds=31))
+    assert swept() == [plan.pk]  # the message was lost
+    assert stepping.take_run(plan.pk, "dead") is not None
+    assert (stepping.take_run(plan.pk, "second"), swept()) == (None, [])
+    Plan.objects.filter(pk=plan.pk).update(heartbeat_at=timezone.now() - timedelta(seconds=31))
+    assert swept() == [plan.pk]  # the worker was lost
 
 
-def test_a_checkpoint_that_came_while_no_worker_looked_is_an_old_one() -> None:
+def test_a_checkpoint_that_came_while_nobody_looked_is_an_old_one_and_the_blind_time_is_not_waited() -> None:
     one, plan = proposed()
-
-    def die() -> None:
-        raise _Killed
-
-    with pytest.raises(_Killed):
-        ran_with(started(plan), die)
+    ran_with(started(plan))
+    due_at, long_ago = Step.objects.get(pod="jobs/t").due_at, timezone.now() - timedelta(seconds=2000)
+    assert due_at is not None
     now = checking.newest_of(plan).snapshot.now_s
     one.happen(pod_set("t", checkpoint_s=now - 300))
-    Plan.objects.filter(pk=plan.pk).update(heartbeat_at=timezone.now() - timedelta(minutes=1))
-
-    def write() -> None:
-        assert where(one)["t"] == "n1"
-        one.happen(pod_set("t", checkpoint_s=now))
-
-    done = ran_with(plan, write)
+    Plan.objects.filter(pk=plan.pk).update(looks_at=long_ago, heartbeat_at=long_ago)
+    execution.run(plan.pk)
+    step = Step.objects.get(pod="jobs/t")
+    assert step.state == "waiting" and step.due_at is not None and (step.due_at - due_at).total_seconds() > 1999
+    done = ran_with(plan, lambda: one.happen(pod_set("t", checkpoint_s=now)))
     assert (done.state, where(one)["t"]) == ("succeeded", "n3")
 
 
@@ -161,7 +186,7 @@ def test_a_pause_begins_the_wait_anew_and_an_abort_ends_it() -> None:
     services.resume_plan(operator(), plan.pk, "back")
     assert Step.objects.get(pod="jobs/t").due_at is None
     ran_with(plan, lambda: services.abort_plan(operator(), plan.pk, "enough"))
-    assert Step.objects.get(pod="jobs/t").state == "dropped"
+    assert (Step.objects.get(pod="jobs/t").state, NodeLock.objects.count()) == ("dropped", 0)
 
 
 def test_whether_moves_wait_is_decided_for_a_place_and_the_price_says_so() -> None:
