@@ -47,8 +47,9 @@ $(CURDIR)/.venv-tools/bin/uv:
 	touch $@
 
 # The planner's kernels, compiled once and kept on disk, so that the first plan waits for no compiler
-.venv/.compiled: .venv/.installed $(wildcard scheduler/consolidation/*.py)
+.venv/.compiled: .venv/.installed $(wildcard scheduler/consolidation/*.py scheduler/placement/*.py)
 	$(PY) -m scheduler.consolidation.warm
+	$(PY) -m scheduler.placement.warm
 	touch $@
 
 node_modules/.installed: package-lock.json package.json | $(UV)

@@ -10,12 +10,14 @@ from scheduler.cli.verbs.consolidate import consolidate
 from scheduler.cli.verbs.convert import convert
 from scheduler.cli.verbs.generate import generate
 from scheduler.cli.verbs.measure import measure
+from scheduler.cli.verbs.place import place
 
 __all__ = ["main"]
 
 VERBS = (  # in the order of the help
     measure,
     consolidate,
+    place,
     convert,
     generate,
 )

@@ -10,8 +10,7 @@ import typer
 
 from scheduler.cli.options import BAD_INPUT, STREAM
 from scheduler.cli.screen import plain
-from scheduler.cluster.errors import InputError
-from scheduler.plan.ask import ParamError
+from scheduler.cluster.errors import InputError, ParamError
 
 
 @contextmanager

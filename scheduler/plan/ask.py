@@ -5,20 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler.cluster.errors import ParamError, within
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan.goal import CLUSTER, DOMAIN, DRAIN, GANG, KINDS, NODES, SHAPE, SPARE
 from scheduler.plan.promise import nodes_of
 from scheduler.plan.slots import SHAPE_WORDS
 from scheduler.plan.waiting import gang_pods, waiting_of
 
-
-class ParamError(ValueError):
-    """A parameter outside its range; ``field`` names it."""
-
-    def __init__(self, field: str, value: object, reason: str) -> None:
-        self.field, self.value, self.reason = field, value, reason
-        super().__init__(f"{field}: {reason} (got {value!r})")
-
+__all__ = ["Ask", "ParamError", "ask_of", "asked_words", "check", "domain_of", "one_goal", "within"]
 
 MOST_NAMED = 10_000  # nodes of a drain, slots of a shape
 GIVEN = {  # what each goal is asked with
@@ -111,11 +105,6 @@ def domain_of(snapshot: Snapshot, ask: Ask) -> tuple[str, tuple[str, ...]]:
     if not names:
         raise ParamError("name", ask.name, f"no node stands under this {level}")
     return level, names
-
-
-def within(field: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ParamError(field, value, f"must be a whole number from {low} to {high}")
 
 
 def one_goal(drain: list[str] | None, domain: str | None, level: str, shape: str | None, slots: int, seat: str | None,

@@ -1,0 +1,74 @@
+"""``slackline place``: a recommendation; nobody is bound."""
+
+from typing import Annotated, Any
+
+import typer
+
+from scheduler.cli.files import read_snapshot
+from scheduler.cli.options import NO, AsJson, ClusterName, SnapshotFile
+from scheduler.cli.refusing import bad_input
+from scheduler.cli.screen import print_json, say, show_table
+from scheduler.cluster.errors import InputError
+from scheduler.placement.planner import Group, Placement, Request, request_of
+from scheduler.placement.planner import place as find_place
+from scheduler.placement.told import placement_json, placement_lines
+
+OPTIONS = {"required": "--same", "preferred": "--prefer", "count": "--gpus", "gpus": "--per-pod", "pods": "--gpus",
+           "slice_pods": "--slice", "slice_level": "--slice"}  # fmt: skip
+
+
+def place(
+    snapshot: SnapshotFile,
+    gpus: Annotated[int | None, typer.Option(help="GPUs of the job.")] = None,
+    per_pod: Annotated[int, typer.Option(help="GPUs of each pod.")] = 8,
+    cpu_milli: Annotated[int, typer.Option(help="CPU of each pod, thousandths of a core.")] = 0,
+    memory_mib: Annotated[int, typer.Option(help="Memory of each pod.")] = 0,
+    model: Annotated[list[str] | None, typer.Option(help="GPU model accepted; repeatable; default: any.")] = None,
+    same: Annotated[str, typer.Option(metavar="LEVEL", help="All in one domain of this level, or not at all.")] = "",
+    prefer: Annotated[str, typer.Option(metavar="LEVEL", help="In one domain of this level, if there is one.")] = "",
+    slices: Annotated[
+        str, typer.Option("--slice", metavar="PODS:LEVEL", help="So many pods at a time share a domain.")
+    ] = "",
+    job: Annotated[str | None, typer.Option(metavar="NS/NAME", help="A pending gang or pod.")] = None,
+    cluster: ClusterName = None,
+    json: AsJson = False,
+) -> None:
+    """Say where a job should go now, or why it cannot."""
+    with bad_input(OPTIONS):
+        world = read_snapshot(snapshot, cluster)
+        if (gpus is None) == (job is None):
+            raise InputError("--gpus, --job", None, "give one of them")
+        if job is not None:
+            request = request_of(world, job)
+        else:
+            asked = {"cpu_milli": cpu_milli, "memory_mib": memory_mib, "models": tuple(model or ())}
+            request = Request(groups=(_group(gpus or 0, per_pod, slices, asked),), required=same, preferred=prefer)
+        found = find_place(world, request)
+    if json:
+        print_json(placement_json(found))
+    else:
+        _show(found)
+    if not found.ok:
+        raise typer.Exit(NO)
+
+
+def _group(gpus: int, per_pod: int, slices: str, asked: dict[str, Any]) -> Group:
+    if per_pod < 1 or gpus < 1 or gpus % per_pod:
+        raise InputError("--gpus", gpus, f"must be a multiple of --per-pod {per_pod}, and both at least 1")
+    pods, _, level = slices.partition(":")
+    if slices and not (pods.isdecimal() and level):
+        raise InputError("--slice", slices, "must be PODS:LEVEL, such as 4:asw")
+    return Group(count=gpus // per_pod, gpus=per_pod, slice_pods=int(pods or 0), slice_level=level, **asked)
+
+
+def _show(found: Placement) -> None:
+    say(placement_lines(found))
+    show_table("Places", ("member", "node"), [*found.assignment])
+    if found.best is not None:
+        terms = [(name, "unknown" if value is None else f"{value:.3f}") for name, value in found.terms.items()]
+        show_table("Terms", ("term", "0 to 1"), terms)
+    rows = [(one.level, one.domain, f"{one.entropy:.3f}", f"{one.score:.3f}") for one in found.alternatives]
+    show_table("Alternatives", ("level", "domain", "entropy", "score"), rows)
+    fits = [(one.level, one.pods, one.gpus, one.domain) for one in found.largest_fit]
+    show_table("Most that fits now", ("level", "pods", "GPUs", "domain"), fits)
+    show_table("Nodes without room", ("reason", "nodes"), [*found.reasons.items()])

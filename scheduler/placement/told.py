@@ -1,0 +1,87 @@
+"""A placement for machines and for people."""
+
+from typing import Any
+
+from scheduler.placement.options import Option, Predicted
+from scheduler.placement.planner import Placement
+from scheduler.placement.request import Request
+
+
+def placement_json(found: Placement) -> dict[str, Any]:
+    """``largest_fit``: GPUs (pods, where none are asked for) that fit now at the level that is required, or at all."""
+    best = found.best
+    return {
+        "ok": found.ok,
+        "assignment": [{"member": member, "node": node} for member, node in found.assignment],
+        "domains": list(found.domains),
+        "entropy": None if found.entropy is None else round(found.entropy, 6),
+        "reason": found.reason or None,
+        "detail": None if found.refusal is None else found.refusal.detail,
+        "proven": None if found.refusal is None else found.refusal.proven,
+        "largest_fit": largest_fit(found),
+        "fits": [
+            {"level": one.level, "pods": one.pods, "gpus": one.gpus, "domain": one.domain or None}
+            for one in found.largest_fit
+        ],
+        "reasons": found.reasons,
+        **({} if best is None else option_json(best)),
+        "alternatives": [
+            {**option_json(one), "assignment": [{"member": m, "node": n} for m, n in one.assignment],
+             "domains": list(one.domains), "entropy": round(one.entropy, 6)}
+            for one in found.alternatives
+        ],
+    }  # fmt: skip
+
+
+def largest_fit(found: Placement) -> int:
+    level = wanted_level(found.request) or found.largest_fit[-1].level
+    return next((one.gpus or one.pods for one in found.largest_fit if one.level == level), 0)
+
+
+def wanted_level(request: Request) -> str:
+    return request.required or next((one.required for one in request.groups if one.required), "")
+
+
+def option_json(one: Option) -> dict[str, Any]:
+    return {
+        "level": one.level,
+        "domain": one.domain,
+        "gpus_by_domain": [{"domain": name, "gpus": gpus} for name, gpus in one.gpus_by_domain],
+        "score": round(one.score, 6),
+        "terms": one.terms,
+        "nodes_opened": one.nodes_opened,
+        "opens_whole": one.opens_whole,
+        "predicted": predicted_json(one.predicted),
+    }
+
+
+def predicted_json(one: Predicted) -> dict[str, Any]:
+    time, step = one.all_reduce, one.step
+    return {
+        "crosses": one.crosses,
+        "all_reduce_seconds": None if time is None else round(time.seconds, 9),
+        "algorithm": None if time is None else time.algorithm,
+        "protocol": None if time is None else time.protocol,
+        "step_seconds": None if step is None else round(step.seconds, 6),
+        "step": None if step is None else {name: round(seconds, 6) for name, seconds in step.terms.items()},
+        "assumed": list(one.assumed),
+    }
+
+
+def placement_lines(found: Placement) -> list[str]:
+    request = found.request
+    asked = f"{request.pods} pods, {request.gpus} GPUs"
+    if found.best is None:
+        assert found.refusal is not None
+        known = "no place exists" if found.refusal.proven else "no place was found, and none is proven impossible"
+        return [f"{asked}: {known}", f"{found.refusal.reason}: {found.refusal.detail}"]
+    best = found.best
+    lines = [
+        f"{asked}: all in one {best.level}, {best.domain}",
+        f"entropy {best.entropy:.3f} over {len(best.gpus_by_domain)} places, score {best.score:.3f}",
+    ]
+    time = best.predicted.all_reduce
+    if time is not None:
+        assumed = f" (assumed: {', '.join(best.predicted.assumed)})" if best.predicted.assumed else ""
+        lines.append(f"all-reduce of 1 GiB: {1000 * time.seconds:.2f} ms by {time.algorithm} {time.protocol}{assumed}")
+    return lines
