@@ -115,7 +115,7 @@ class AlertDetail(_Door):
     @extend_schema(responses=shapes.AlertWithHistorySerializer)
     def get(self, request: Request, alert_id: int) -> Response:
         """One alert, with who was called when and how, and what they did."""
-        return _alert(selectors.alert_detail(request.user, alert_id))
+        return _alert(request, selectors.alert_detail(request.user, alert_id))
 
 
 class Acknowledge(_Door):
@@ -124,7 +124,7 @@ class Acknowledge(_Door):
     @extend_schema(request=None, responses=shapes.AlertWithHistorySerializer)
     def post(self, request: Request, alert_id: int) -> Response:
         """ "I am looking": nobody else is called for a while."""
-        return _alert(services.acknowledge(request.user, alert_id))
+        return _alert(request, services.acknowledge(request.user, alert_id))
 
 
 class HandOn(_Door):
@@ -134,8 +134,8 @@ class HandOn(_Door):
     def post(self, request: Request, alert_id: int) -> Response:
         """The next person is called now."""
         said = bodies.said(shapes.EndRotaSerializer, request)
-        return _alert(services.hand_on(request.user, alert_id, said["reason"]))
+        return _alert(request, services.hand_on(request.user, alert_id, said["reason"]))
 
 
-def _alert(row: Any) -> Response:
-    return Response(shapes.AlertWithHistorySerializer(row).data)
+def _alert(request: Request, row: Any) -> Response:
+    return Response(shapes.AlertWithHistorySerializer(row, context={"viewer": request.user}).data)

@@ -146,4 +146,4 @@ class AlertWithHistorySerializer(AlertSerializer):
         read_only_fields = fields
 
     def get_history(self, row: Alert) -> list[dict[str, Any]]:
-        return [dict(one) for one in LineSerializer(selectors.history(row), many=True).data]
+        return [dict(one) for one in LineSerializer(selectors.history(self.context["viewer"], row), many=True).data]

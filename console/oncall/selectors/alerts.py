@@ -1,5 +1,6 @@
 """Alerts: which are open, whom they call next, and what happened to each."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,6 +20,7 @@ from console.tenancy.services import require
 
 SHOWN_CALLS = 8
 UNREACHED_FOR = timedelta(hours=24)
+ADDRESS = re.compile(r"[^\s<>@\"',;:]+@[^\s<>@\"',;:]+")
 BAD = frozenset({EventKind.FAILED, EventKind.NOBODY})
 
 
@@ -94,11 +96,20 @@ def calls_ahead(alert: Alert) -> str:
     return f"{who} at {alert.due_at:%R} UTC"
 
 
-def history(alert: Alert) -> list[Line]:
-    """Line by line, the oldest first, each message with what became of it."""
+def history(viewer: Any, alert: Alert) -> list[Line]:
+    """Line by line, the oldest first, each message with what became of it.
+
+    Addresses are said to the person whose they are and to those who set rotas; to others only whom it went to, and how.
+    """
     rows = Event.objects.filter(alert=alert).select_related("user", "message")
+    sets = viewer.has_perm("oncall.set_rota")
     return [
-        Line(row.at, _words(row), row.message.state if row.message else "", row.kind in BAD or _lost(row))
+        Line(
+            row.at,
+            _words(row, sets or row.user_id == viewer.pk),
+            row.message.state if row.message else "",
+            row.kind in BAD or _lost(row),
+        )
         for row in rows
     ]
 
@@ -107,18 +118,26 @@ def _lost(row: Event) -> bool:
     return row.message is not None and row.message.state == MessageState.FAILED
 
 
-def _words(row: Event) -> str:
-    """A call says how its message went."""
+def _words(row: Event, addressed: bool) -> str:
+    """A call says how its message went; what a mail server answered may quote the address."""
     one = row.message
+    if row.kind == EventKind.FAILED and not addressed:
+        name, between, error = row.words.partition(": ")
+        return f"{name}{between}{_without_addresses(error)}"
     if row.kind != EventKind.CALLED or one is None:
         return row.words
-    way = f": {one.get_how_display()} to {one.address}" if one.how else ""
+    way = f": {one.get_how_display()}{f' to {one.address}' if addressed else ''}" if one.how else ""
+    error = one.error if addressed else _without_addresses(one.error)
     if one.state == MessageState.SENT and one.ended_at is not None:
         return f"{row.words}{way}, delivered {one.ended_at:%T}"
     if one.state == MessageState.WAITING:
-        tried = f", tried {one.attempts}×: {one.error}" if one.error else ", on its way"
+        tried = f", tried {one.attempts}×: {error}" if error else ", on its way"
         return f"{row.words}{way}{tried}"
-    return f"{row.words}{way}, {one.get_state_display()}{f': {one.error}' if one.error else ''}"
+    return f"{row.words}{way}, {one.get_state_display()}{f': {error}' if error else ''}"
+
+
+def _without_addresses(text: str) -> str:
+    return ADDRESS.sub("(address)", text)
 
 
 def calls_to(user: Any) -> list[Alert]:

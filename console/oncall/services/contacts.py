@@ -49,7 +49,7 @@ def forget_contact(user: Any, kind: str) -> None:
                 actor=user,
                 action="contact.forgotten",
                 target_kind="contact",
-                target_id=row.shown,
+                target_id=user.get_username(),
                 detail={"kind": kind},
             )
 
@@ -69,7 +69,7 @@ def try_contact(user: Any) -> str:
         sending.send(ways[0], text)
     except sending.DeliveryError as wrong:
         raise FieldError("address", str(wrong)) from wrong
-    audit.record(actor=user, action="contact.tried", target_kind="contact", target_id=ways[0].address)
+    audit.record(actor=user, action="contact.tried", target_kind="contact", target_id=user.get_username())
     return f"{ways[0].kind} to {ways[0].address}"
 
 
@@ -90,8 +90,9 @@ def _keep(user: Any, kind: ContactKind, shown: str, sealed: str) -> None:
             _forget(row)
         Contact.objects.create(user=user, kind=kind, shown=shown, sealed=sealed)
         audit.record(
-            actor=user, action="contact.set", target_kind="contact", target_id=shown, detail={"kind": kind.value}
-        )
+            actor=user, action="contact.set", target_kind="contact", target_id=user.get_username(),
+            detail={"kind": kind.value},
+        )  # fmt: skip
 
 
 def _forget(row: Contact) -> None:

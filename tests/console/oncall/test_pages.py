@@ -11,7 +11,9 @@ from django.utils import timezone
 from console.audit.models import Entry
 from console.connectors.models import Credential
 from console.oncall import services
-from console.oncall.models import Alert, Contact, Rota
+from console.oncall.choices import EventKind
+from console.oncall.models import Alert, Contact, Message, Rota
+from console.oncall.services.calling import note
 from console.plans import services as plans
 from console.plans.models import Override, Plan
 from tests.builders.pages import squeezed
@@ -143,11 +145,7 @@ def test_a_plan_and_the_fleet_say_who_is_on_call() -> None:
     plan = waiting()
     swept()
     page = squeezed(signed_in(viewer()).get(reverse("plans:detail", args=[plan.pk])).content.decode())
-    assert (
-        "ada until" in page
-        and "then<bdi>ben at" in page
-        and "Call 1: ada, who is on call: mail to ada@example.org, delivered" in page
-    )
+    assert "ada until" in page and "then<bdi>ben at" in page and "Call 1: ada, who is on call: mail, delivered" in page
     part = signed_in(approver("ada")).get(reverse("plans:detail", args=[plan.pk]) + "?part=oncall").content.decode()
     assert part.lstrip().startswith("<section") and "I am looking" in part
     back = answered(signed_in(approver("ada")), plan, "acknowledge", back="plan")
@@ -156,6 +154,26 @@ def test_a_plan_and_the_fleet_say_who_is_on_call() -> None:
     assert "on call:" in signed_in(viewer()).get("/").content.decode()
     assert f"Plan {plan.pk} calls you." in signed_in(approver("ada")).get(reverse("oncall:now")).content.decode()
     assert "calls you" not in signed_in(approver("ben")).get(reverse("oncall:now")).content.decode()
+
+
+def test_addresses_are_said_to_whose_they_are_and_to_those_who_set_rotas() -> None:
+    rota("ada", "ben")
+    plan = waiting()
+    swept()
+    refused = {"state": "failed", "error": "550 <ada@example.org> no such user"}
+    Message.objects.update(**refused)
+    note(alert(plan), EventKind.FAILED, f"ada was not reached: {refused['error']}", user=approver("ada"))
+
+    def told(user: Any) -> str:
+        client = signed_in(user)
+        row = client.get(reverse("api:alert", args=[alert(plan).pk])).content.decode()
+        return row + read(client, plan) + client.get(reverse("plans:detail", args=[plan.pk])).content.decode()
+
+    for reads in (viewer(), operator()):
+        assert "ada@" not in told(reads) and told(reads).count("(address)") >= 6
+    assert told(approver("ben")).count("ada@example.org") >= 6
+    services.set_contact(approver("ada"), "mail", "ada@example.com")
+    assert not Entry.objects.filter(target_id__contains="@").exists()
 
 
 def test_a_rota_is_made_changed_and_ended_on_its_page() -> None:
