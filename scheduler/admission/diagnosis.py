@@ -25,11 +25,12 @@ from scheduler.admission.reasons import (
     gpus,
     some,
 )
-from scheduler.admission.room import Room, room_of, without
+from scheduler.admission.room import Room, room_of
 from scheduler.admission.seating import Found, blocks, find
 from scheduler.cluster.feasibility import Eligibility
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Snapshot
+from scheduler.placement.prey import without
 
 NAMED = 5  # pods that a sentence names
 

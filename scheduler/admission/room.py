@@ -267,8 +267,3 @@ def room_of(snapshot: Snapshot, rules: Eligibility, waiting: Iterable[int]) -> R
         rest=np.where(usable[held.rest_node], held.rest_milli, 0).astype(np.int64),
         residents=pods_by_node(snapshot),
     )
-
-
-def without(snapshot: Snapshot, gone: Bools) -> Snapshot:
-    """The snapshot after these pods have left; for measuring alone, since its digest is that of before."""
-    return replace(snapshot, pod_live=snapshot.pod_live & ~gone)

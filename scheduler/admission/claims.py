@@ -1,0 +1,81 @@
+"""What a pending job may take from others under its tenant's quota: its own share back, and room by standing."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler.admission.jobs import Job
+from scheduler.admission.quota import CAP, Book, Refusal
+from scheduler.cluster.snapshot import UNKNOWN, Bools, Snapshot
+from scheduler.placement.prey import Prey, prey_of
+from scheduler.placement.victims import Claim, Relief, VictimRules, Victims, find_victims
+
+QUOTA = "quota"
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """``refusal``: the quota that stands in the way whoever leaves; then nobody is named."""
+
+    victims: Victims
+    refusal: Refusal | None = None
+
+
+def claim_of(snapshot: Snapshot, job: Job, book: Book) -> Claim:
+    """The job's pods, whose LP pods hold what is its tenant's share, and what has to come free under which cap."""
+    models = [m for m in job.models if m in snapshot.models] or list(snapshot.models)
+    borrowing = {one.tenant for model in models for one in book.borrowers(job.tenant, model, job.gpu_milli)}
+    taken = _of_tenants(snapshot, borrowing) & snapshot.pod_lp
+    reliefs = []
+    for account in book.tree.line(job.tenant) if job.tenant is not None else ():
+        used = book.total.get(account.name, 0)
+        if account.cap_milli is not None and used + job.gpu_milli > account.cap_milli:
+            mine = _of_tenants(snapshot, set(book.tree.below(account.name)))
+            reliefs.append(Relief(mine, used + job.gpu_milli - account.cap_milli))
+    return Claim(job.pods, frozenset(np.flatnonzero(taken).tolist()), tuple(reliefs), _closed(snapshot, job, book))
+
+
+def claimed(
+    snapshot: Snapshot, job: Job, book: Book, *, now_s: int | None = None, rules: VictimRules | None = None,
+    prey: Prey | None = None,
+) -> Claimed:  # fmt: skip
+    """Victims for the job, checked against its quota as it will be when they have left: the cap net of them."""
+    refusal = standing_refusal(snapshot, job, book)
+    if refusal is not None:
+        detail = (
+            f"{refusal.at} may use {refusal.limit_milli / 1000:g} GPUs ({refusal.limit}): no pod's end changes that."
+        )
+        return Claimed(Victims(False, reason=QUOTA, detail=detail), refusal)
+    rules = rules or VictimRules()
+    prey = prey or prey_of(snapshot, snapshot.now_s if now_s is None else now_s, rules.assumed_age_s)
+    return Claimed(find_victims(snapshot, claim_of(snapshot, job, book), rules=rules, prey=prey))
+
+
+def standing_refusal(snapshot: Snapshot, job: Job, book: Book) -> Refusal | None:
+    """A quota that the end of LP pods does not free: one of every model, or a cap smaller than the job itself."""
+    models = [m for m in job.models if m in snapshot.models] or list(snapshot.models)
+    found = [book.check(job.tenant, model, job.gpu_milli, lp=job.lp) for model in models if job.gpu_milli]
+    if not found or any(refusal is None or (refusal.limit == CAP and refusal.possible) for refusal in found):
+        return None
+    return found[0]
+
+
+def _closed(snapshot: Snapshot, job: Job, book: Book) -> frozenset[int]:
+    """Nodes of models of which the tenant has no quota left."""
+    if not job.gpu_milli:
+        return frozenset()
+    full = [
+        m for m, name in enumerate(snapshot.models) if _full(book.check(job.tenant, name, job.gpu_milli, lp=job.lp))
+    ]
+    return frozenset(np.flatnonzero(np.isin(snapshot.node_model, full)).tolist()) if full else frozenset()
+
+
+def _full(refusal: Refusal | None) -> bool:
+    return refusal is not None and refusal.limit != CAP
+
+
+def _of_tenants(snapshot: Snapshot, names: set[str]) -> Bools:
+    """[p] live pods of these tenants that are not leaving already."""
+    mine = np.array([*(name in names for name in snapshot.tenants), False], np.bool_)
+    live = snapshot.pod_live & ~snapshot.pod_terminating & (snapshot.pod_tenant != UNKNOWN)
+    return np.asarray(live & mine[snapshot.pod_tenant])

@@ -1,0 +1,368 @@
+"""Whose end would let a waiting job start: the set of least loss that really makes it fit, all of it, in one domain.
+
+Only an HP job is given victims, and only where it fits once they have left; nobody is named for a job that cannot run.
+Two grounds are kept apart: *preempt*, by standing (LP pods of no higher priority), and *reclaim*, the claimant's own
+share from tenants that borrow it, whatever their pods' priority.  What is freed is held for the claimant until the last
+of them has left.  Pods that are leaving already are waited for before anybody else is named.
+"""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scheduler.cluster.mobility import required_levels
+from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
+from scheduler.placement.hunt import NEVER, Hunt, Unit, cheapest, least_losses, most_seats
+from scheduler.placement.prey import Prey, prey_of
+from scheduler.plan.ask import within
+from scheduler.plan.waiting import mates, waiting_of
+
+PREEMPT, RECLAIM = "preempt", "reclaim"
+# Why nobody is named; "" where the answer is a set, which may be empty.
+NOT_WAITING, LP_CLAIMS, NO_NODE, NO_SET, NO_RELIEF, BUDGET = (
+    "not_waiting", "lp", "no_node", "no_victims", "no_relief", "budget_ran_out",
+)  # fmt: skip
+DOMAINS = 8  # that are tried for a job that needs one
+GPU_SECOND = 1000  # losses are counted in thousandths
+
+Entry = tuple[int, int, int, tuple[Unit, ...] | None]  # loss, pods stopped, node; None: so much at least
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VictimRules:
+    """Raises ``ParamError`` for the first field out of range."""
+
+    assumed_age_s: int = 1_800  # of work lost by a job that reports no checkpoint
+    nodes: int = 2_000  # that are looked at exactly for one job
+
+    def __post_init__(self) -> None:
+        within("assumed_age_s", self.assumed_age_s, 0, 31 * 86_400)
+        within("nodes", self.nodes, 1, 1_000_000)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relief:
+    """Beside room: so much has to be given back by these pods, as where the claimant's tenant stands at its cap."""
+
+    pods: Bools  # [p]
+    gpu_milli: int
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    pod: int  # row
+    node: int
+    ground: str  # PREEMPT or RECLAIM
+    gpu_milli: int
+    age_s: int  # of work that is lost
+    assumed: bool  # its age is assumed: it reports no checkpoint
+    loss_milli: int  # thousandths of GPU-seconds
+    part: str  # "pod", "surplus" of a gang that goes on, or "gang" of one that ends whole
+
+    @property
+    def gpu_seconds(self) -> float:
+        return self.loss_milli / GPU_SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """``ok``: the job fits once ``victims`` and ``leaving`` have left; both empty: it fits now."""
+
+    ok: bool
+    placed: tuple[tuple[int, int], ...] = ()  # pod, node
+    victims: tuple[Victim, ...] = ()
+    leaving: tuple[int, ...] = ()  # pods on those nodes that are leaving already and are waited for
+    held_until_s: int | None = None  # the last of ``leaving`` must be gone; None: none is leaving, or nobody knows
+    reason: str = ""  # why not, of the words above
+    detail: str = ""  # a sentence
+
+    @property
+    def loss_milli(self) -> int:
+        return sum(victim.loss_milli for victim in self.victims)
+
+    @property
+    def gpu_seconds(self) -> float:
+        return self.loss_milli / GPU_SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """``reclaim``: LP pods that use what is the claimant's own share; ``relief``: what must be freed beside room."""
+
+    pods: tuple[int, ...]  # pending, rows
+    reclaim: frozenset[int] = frozenset()
+    reliefs: tuple[Relief, ...] = ()
+    forbidden: frozenset[int] = field(default_factory=frozenset)  # nodes that are no use to it
+
+
+def find_victims(
+    snapshot: Snapshot, claim: Claim, *, now_s: int | None = None, rules: VictimRules | None = None,
+    prey: Prey | None = None,
+) -> Victims:  # fmt: skip
+    """Least loss, then fewest pods, then fewest GPUs, then the first node by name.
+
+    ``prey`` is worked out where not given; it serves all claims on one snapshot.  One pod without a relief gets the
+    best set there is, unless ``rules.nodes`` ends the search, which the answer says; gangs get a good one.
+    """
+    rules = rules or VictimRules()
+    prey = prey or prey_of(snapshot, snapshot.now_s if now_s is None else now_s, rules.assumed_age_s)
+    if not claim.pods:
+        return Victims(False, reason=NOT_WAITING, detail="Nobody of it waits for a place.")
+    if snapshot.pod_lp[list(claim.pods)].any():
+        return Victims(False, reason=LP_CLAIMS, detail="An LP job is never given victims.")
+    candidates = _candidates(prey, claim)
+    hunts = []
+    for first in (False, True) if claim.reliefs else (False,):
+        hunt: Hunt | None = Hunt(prey, candidates)
+        if first:
+            hunt = _relieved(hunt, claim) if hunt else None
+        hunt = _placed(hunt, claim, rules) if hunt else None
+        hunt = _relieved(hunt, claim) if hunt and not first else hunt
+        if hunt is not None:
+            hunts.append(_pruned(hunt, claim))
+    if not hunts:
+        return _refusal(prey, claim, candidates, rules)
+    return _answer(min(hunts, key=lambda hunt: (hunt.loss(), len(hunt.chosen))), claim)
+
+
+def claim_of(snapshot: Snapshot, name: str) -> Claim | None:
+    """Of a pending pod or gang by ``namespace/name``; None where there is neither."""
+    found = waiting_of(snapshot, name)
+    return None if found is None else Claim(tuple(found.pods.tolist()))
+
+
+def _candidates(prey: Prey, claim: Claim) -> Bools:
+    snapshot = prey.snapshot
+    below = snapshot.pod_priority <= snapshot.pod_priority[list(claim.pods)].max()
+    own = np.zeros(len(below), np.bool_)
+    own[list(claim.reclaim)] = True
+    gang = int(snapshot.pod_gang[claim.pods[0]])
+    mine = (snapshot.pod_gang == gang) & (gang != UNKNOWN)
+    return np.asarray(prey.may & (below | own) & ~mine)
+
+
+def _placed(hunt: Hunt, claim: Claim, rules: VictimRules) -> Hunt | None:
+    """The claimant's pods on nodes, in one domain where it needs one; None where that cannot be."""
+    pods = sorted(claim.pods, key=lambda p: (-int(hunt.prey.snapshot.pod_gpus[p]), p))
+    best: Hunt | None = None
+    for nodes in _domains(hunt, claim):
+        trial = hunt.copy()
+        if _fill(trial, pods, nodes, rules) and (best is None or trial.loss() < best.loss()):
+            best = trial
+        hunt.cut |= trial.cut
+    return best
+
+
+def _domains(hunt: Hunt, claim: Claim) -> list[Bools]:
+    """[n] the nodes of each domain that may hold all; where none is needed, all nodes."""
+    snapshot = hunt.prey.snapshot
+    inside = np.ones(len(snapshot.node_name), np.bool_)
+    inside[list(claim.forbidden)] = False
+    words = sorted({level for p in claim.pods for level in required_levels(snapshot, p)})
+    levels = sorted(snapshot.levels.index(word) for word in words if word in snapshot.levels)
+    if len(levels) < len(words):
+        return []
+    running = mates(snapshot, int(snapshot.pod_gang[claim.pods[0]]))
+    for level in levels:
+        at = snapshot.node_at_level[level]
+        there = set(at[snapshot.pod_node[running]].tolist())
+        inside &= (at != UNKNOWN) if not there else np.isin(at, list(there) if len(there) == 1 else [])
+        inside &= at != UNKNOWN
+    if not levels or snapshot.pod_gang[claim.pods[0]] == UNKNOWN:
+        return [inside]
+    at = snapshot.node_at_level[levels[0]]
+    bounds, _ = least_losses(hunt, claim.pods[0])
+    seats = np.where(inside & (bounds < NEVER), most_seats(hunt, claim.pods[0]), 0)
+    rated = []
+    for d in np.unique(at[inside]).tolist():
+        mine = inside & (at == d)
+        if int(seats[mine].sum()) >= len(claim.pods):
+            cheap = np.sort(np.repeat(bounds[mine], seats[mine]))[: len(claim.pods)]
+            rated.append((int(cheap.sum()), d))
+    return [inside & (at == d) for _, d in sorted(rated)[:DOMAINS]]
+
+
+def _fill(hunt: Hunt, pods: Sequence[int], nodes: Bools, rules: VictimRules) -> bool:
+    """Every pod where it costs least, one after another; on each node exactly, as far as its bound is of interest."""
+    alike: tuple[object, ...] = ()
+    heap: list[Entry] = []
+    looked = 0
+    for pod in pods:
+        if _kind(hunt.prey.snapshot, pod) != alike:
+            alike = _kind(hunt.prey.snapshot, pod)
+            heap = _entries(hunt, pod, nodes)
+        chosen = None
+        while heap and chosen is None:
+            _, _, node, units = heapq.heappop(heap)
+            if units is not None:
+                chosen = node, units
+                continue
+            looked += 1
+            if looked > rules.nodes:
+                hunt.cut = True
+                return False
+            exact = cheapest(hunt, node, pod)
+            if exact is not None:
+                waits = bool(hunt.waits(node, [pod]))
+                pods_stopped = sum(len(unit.pods) for unit in exact)
+                heapq.heappush(heap, (sum(unit.loss for unit in exact), pods_stopped + waits, node, exact))
+        if chosen is None:
+            return False
+        _take(hunt, heap, pod, *chosen)
+    return True
+
+
+def _entries(hunt: Hunt, pod: int, nodes: Bools) -> list[Entry]:
+    """What each node costs at least; no two compare further than to the node."""
+    bounds, must = least_losses(hunt, pod)
+    rows = np.flatnonzero(nodes & (bounds < NEVER))
+    heap: list[Entry] = [
+        (loss, int(some), node, None)
+        for loss, some, node in zip(bounds[rows].tolist(), must[rows].tolist(), rows.tolist(), strict=True)
+    ]
+    heapq.heapify(heap)
+    return heap
+
+
+def _kind(snapshot: Snapshot, pod: int) -> tuple[object, ...]:
+    columns = (
+        snapshot.pod_spec, snapshot.pod_gpus, snapshot.pod_gpu_milli, snapshot.pod_cpu_milli, snapshot.pod_memory_mib,
+        snapshot.pod_gpu_memory_mib, snapshot.pod_namespace,
+    )  # fmt: skip
+    return tuple(int(column[pod]) for column in columns)
+
+
+def _take(hunt: Hunt, heap: list[Entry], pod: int, node: int, units: Sequence[Unit]) -> None:
+    """Seat the pod; nodes whose pods end with it are looked at anew, and so is this one."""
+    hunt.chosen |= {p for unit in units for p in unit.pods}
+    hunt.placed.setdefault(node, []).append(pod)
+    elsewhere = {int(hunt.prey.snapshot.pod_node[p]) for unit in units for p in unit.pods}
+    if units:  # a set that was found for another node may name the same gang, or the same budget
+        heap[:] = [(0 if n in elsewhere else loss, 0, n, None) for loss, _, n, _ in heap]
+        heapq.heapify(heap)
+    heapq.heappush(heap, (0, 0, node, None))
+
+
+def _relieved(hunt: Hunt, claim: Claim) -> Hunt | None:
+    """The hunt after the cheapest of each relief's pods have been added; None where there are not enough."""
+    hunt, snapshot = hunt.copy(), hunt.prey.snapshot
+    asked = snapshot.pod_gpus.astype(np.int64) * snapshot.pod_gpu_milli
+    for relief in claim.reliefs:
+        nodes = sorted({int(snapshot.pod_node[p]) for p in np.flatnonzero(relief.pods & hunt.candidates).tolist()})
+        while (missing := relief.gpu_milli - _given(hunt, relief, asked)) > 0:
+            units = [
+                unit
+                for n in nodes
+                for unit in hunt.units(n)
+                if hunt.lawful([unit]) and relief.pods[list(unit.pods)].any()
+            ]
+            if not units:
+                return None
+            gains = [min(int(asked[[p for p in u.pods if relief.pods[p]]].sum()), missing) for u in units]
+            best = min(
+                range(len(units)), key=lambda i: (units[i].loss / max(gains[i], 1), len(units[i].pods), units[i].pods)
+            )
+            hunt.chosen |= set(units[best].pods)
+    return hunt
+
+
+def _given(hunt: Hunt, relief: Relief, asked: Longs) -> int:
+    return int(sum(asked[p] for p in hunt.chosen if relief.pods[p]))
+
+
+def _pruned(hunt: Hunt, claim: Claim) -> Hunt:
+    """Without those who are not needed after all, the dearest first: gangs whole, surplus members one by one."""
+    asked = hunt.prey.snapshot.pod_gpus.astype(np.int64) * hunt.prey.snapshot.pod_gpu_milli
+    for group in _groups(hunt):
+        less = hunt.copy()
+        less.chosen -= set(group)
+        held = all(less.holds(n, (), set()) for n in less.placed)
+        if held and all(_given(less, relief, asked) >= relief.gpu_milli for relief in claim.reliefs):
+            hunt = less
+    return hunt
+
+
+def _groups(hunt: Hunt) -> list[tuple[int, ...]]:
+    """What may be spared together: a pod, or a gang that ends whole; the dearest first."""
+    gangs: dict[int, list[int]] = {}
+    for p in sorted(hunt.chosen):
+        gang = int(hunt.prey.snapshot.pod_gang[p])
+        whole = gang != UNKNOWN and hunt.stopped_of(gang) > hunt.prey.spare[gang]
+        gangs.setdefault(gang if whole else -2 - p, []).append(p)
+    return sorted(
+        (tuple(pods) for pods in gangs.values()), key=lambda pods: (-int(hunt.prey.loss[list(pods)].sum()), pods)
+    )
+
+
+def _answer(hunt: Hunt, claim: Claim) -> Victims:
+    prey, snapshot = hunt.prey, hunt.prey.snapshot
+    placed = sorted((pod, node) for node, pods in hunt.placed.items() for pod in pods)
+    leaving, until = _leaving(hunt)
+    victims = tuple(_victim(hunt, claim, p) for p in sorted(hunt.chosen, key=lambda p: (-int(prey.loss[p]), p)))
+    names = ", ".join(sorted({snapshot.node_name[n] for _, n in placed}))
+    if victims:
+        detail = f"It fits on {names} when they have left; what they free is held for it until the last one has."
+    elif leaving:
+        detail = f"It fits on {names} when those who are leaving have left; nobody else is named."
+    else:
+        detail = f"It fits on {names} without anybody's end."
+    return Victims(True, tuple(placed), victims, leaving, until, "", detail)
+
+
+def _victim(hunt: Hunt, claim: Claim, pod: int) -> Victim:
+    prey, snapshot = hunt.prey, hunt.prey.snapshot
+    gang, part = int(snapshot.pod_gang[pod]), "pod"
+    if gang != UNKNOWN:
+        part = "gang" if hunt.stopped_of(gang) > prey.spare[gang] else "surplus"
+    return Victim(
+        pod=pod,
+        node=int(snapshot.pod_node[pod]),
+        ground=RECLAIM if pod in claim.reclaim else PREEMPT,
+        gpu_milli=int(snapshot.pod_gpus[pod]) * int(snapshot.pod_gpu_milli[pod]),
+        age_s=int(prey.age_s[pod]),
+        assumed=bool(prey.assumed[pod]),
+        loss_milli=int(prey.loss[pod]),
+        part=part,
+    )
+
+
+def _leaving(hunt: Hunt) -> tuple[tuple[int, ...], int | None]:
+    """Who is leaving the nodes on which somebody finds no room before that, and when the last must be gone."""
+    snapshot = hunt.prey.snapshot
+    needed: list[int] = []
+    for node in sorted(hunt.placed):
+        needed += hunt.waits(node)
+    ends = [int(snapshot.pod_deleted_at_s[p]) + int(snapshot.pod_grace_s[p]) for p in needed
+            if ABSENT not in (snapshot.pod_deleted_at_s[p], snapshot.pod_grace_s[p])]  # fmt: skip
+    return tuple(needed), max(ends) if ends and len(ends) == len(needed) else None
+
+
+def _refusal(prey: Prey, claim: Claim, candidates: Bools, rules: VictimRules) -> Victims:
+    """Why there is no set: told apart are a node that is nowhere, a set that is too small and a search that ended."""
+    snapshot, pod = prey.snapshot, claim.pods[0]
+    hunt = Hunt(prey, candidates)
+    may = snapshot.node_usable & prey.rules.eligible(pod)
+    if not may.any():
+        return Victims(False, reason=NO_NODE, detail="No node that is in service may run it, whoever leaves.")
+    placed = _placed(hunt, claim, rules)
+    if placed is not None:
+        return Victims(False, reason=NO_RELIEF, detail="Its tenant's own LP pods do not give back enough of the cap.")
+    if hunt.cut:
+        return Victims(False, reason=BUDGET, detail=f"The search ended after {rules.nodes} nodes without an answer.")
+    bounds, _ = least_losses(hunt, pod)
+    rows = np.flatnonzero(
+        np.logical_or.reduce([np.zeros(len(may), np.bool_), *_domains(hunt, claim)]) & (bounds < NEVER)
+    )
+    return Victims(False, reason=NO_SET, detail=_nearest(hunt, pod, rows.tolist()))
+
+
+def _nearest(hunt: Hunt, pod: int, nodes: list[int]) -> str:
+    """Of the first node that has the room, who stays and refuses it; else that there is too little anywhere."""
+    for node in nodes[:DOMAINS]:
+        stay = [p for p in hunt.prey.standing(node) if not hunt.candidates[p]]
+        if not hunt.holds(node, [pod], {p for p in hunt.prey.standing(node) if hunt.candidates[p]}):
+            names = ", ".join(hunt.prey.snapshot.pod_key(p) for p in stay[:3])
+            return f"Even without all LP pods on {hunt.prey.snapshot.node_name[node]} it finds no place beside {names}."
+    return "Nowhere do the LP pods that may be stopped make enough room for all of it."
