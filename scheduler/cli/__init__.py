@@ -8,9 +8,11 @@ import typer
 
 from scheduler.cli.verbs.consolidate import consolidate
 from scheduler.cli.verbs.convert import convert
+from scheduler.cli.verbs.explain import explain
 from scheduler.cli.verbs.generate import generate
 from scheduler.cli.verbs.measure import measure
 from scheduler.cli.verbs.place import place
+from scheduler.cli.verbs.victims import victims
 
 __all__ = ["main"]
 
@@ -18,6 +20,8 @@ VERBS = (  # in the order of the help
     measure,
     consolidate,
     place,
+    victims,
+    explain,
     convert,
     generate,
 )

@@ -1,0 +1,118 @@
+"""When room comes free, which large jobs it is reserved for, and who may start before them meanwhile.
+
+Only ends that somebody stated are known: that of pods that are leaving, and estimates that are handed in.  A pod
+without one may run for ever, so a start that depends on it is unknown, never guessed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler.admission.diagnosis import Ground
+from scheduler.admission.jobs import Job
+from scheduler.admission.room import Room, room_of
+from scheduler.admission.seating import Seats, find
+from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
+from scheduler.placement.prey import without
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What comes free at one instant."""
+
+    at_s: int
+    pods: tuple[int, ...]  # rows
+    gpu_milli: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Room for a job at the first instant at which enough has ended; None: it depends on ends that nobody knows."""
+
+    job: str
+    start_s: int | None
+    seats: Seats | None
+    gpu_milli: int
+    unknown_gpu_milli: int  # held by pods without a known end, on nodes that the job could use
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return self.seats.nodes if self.seats is not None else ()
+
+
+def ends_of(snapshot: Snapshot, estimates: Mapping[str, int]) -> Longs:
+    """[p] when each live pod ends, ABSENT where nobody says; ``estimates``: pod, or ``namespace/name`` of its gang."""
+    found = np.full(len(snapshot.pod_name), ABSENT, np.int64)
+    stated = snapshot.pod_terminating & (snapshot.pod_deleted_at_s != ABSENT) & (snapshot.pod_grace_s != ABSENT)
+    gangs = [estimates.get(f"{gang.namespace}/{gang.name}") for gang in snapshot.gangs]
+    for p in np.flatnonzero(snapshot.pod_live).tolist() if estimates else ():
+        gang = int(snapshot.pod_gang[p])
+        end = estimates.get(snapshot.pod_key(p), gangs[gang] if gang != UNKNOWN else None)
+        if end is not None:
+            found[p] = end
+    leaving = snapshot.pod_deleted_at_s[stated] + snapshot.pod_grace_s[stated]
+    found[stated] = np.where(found[stated] == ABSENT, leaving, np.minimum(found[stated], leaving))
+    return np.where(snapshot.pod_live, found, ABSENT)
+
+
+def releases(snapshot: Snapshot, ends: Longs, now_s: int) -> tuple[Release, ...]:
+    """The timeline: by instant; an end that has passed comes free now."""
+    rows = np.flatnonzero(ends != ABSENT)
+    at = np.maximum(ends[rows], now_s)
+    milli = snapshot.pod_gpus[rows].astype(np.int64) * snapshot.pod_gpu_milli[rows]
+    found = []
+    for instant in np.unique(at).tolist():
+        mine = at == instant
+        found.append(Release(instant, tuple(rows[mine].tolist()), int(milli[mine].sum())))
+    return tuple(found)
+
+
+def reserve(ground: Ground, job: Job, ends: Longs, only: Bools | None = None) -> Reservation:
+    """The earliest instant at which the job finds seats, and which; others in the queue are not looked at.
+
+    Room only grows as pods end, so that the instant is found by halves.
+    """
+    known = np.unique(np.maximum(ends[ends != ABSENT], ground.now_s))
+    instants = np.unique(np.append(known, ground.now_s))
+    low, high, seats = 0, len(instants) - 1, _seats(ground, job, ends, int(instants[-1]), only)
+    if seats is None:
+        return Reservation(job.key, None, None, job.gpu_milli, _unknown(ground, job, ends))
+    while low < high:
+        middle = (low + high) // 2
+        found = _seats(ground, job, ends, int(instants[middle]), only)
+        if found is None:
+            low = middle + 1
+        else:
+            high, seats = middle, found
+    return Reservation(job.key, int(instants[low]), seats, job.gpu_milli, _unknown(ground, job, ends))
+
+
+def backfills(job: Job, reserved: Sequence[Reservation], runtime_s: int | None, now_s: int) -> tuple[int, ...]:
+    """Nodes that the job may not use: those reserved from before the instant at which it would end.
+
+    Who does not know its run time ends no time before anything.
+    """
+    closed: set[int] = set()
+    for one in reserved:
+        late = runtime_s is None or one.start_s is None or now_s + runtime_s > one.start_s
+        if one.job != job.key and late:
+            closed |= set(one.nodes)
+    return tuple(sorted(closed))
+
+
+def _seats(ground: Ground, job: Job, ends: Longs, at_s: int, only: Bools | None) -> Seats | None:
+    room: Room = ground.now
+    gone = (ends != ABSENT) & (ends <= at_s)
+    if gone.any():
+        room = room_of(without(ground.snapshot, gone), ground.rules, [part.pods[0] for part in job.parts])
+    return find(room, job, only=only).seats
+
+
+def _unknown(ground: Ground, job: Job, ends: Longs) -> int:
+    """Thousandths of GPUs that pods of unknown end hold on nodes that the job may run on."""
+    snapshot = ground.snapshot
+    may = np.logical_or.reduce([ground.rules.eligible(part.pods[0]) for part in job.parts])
+    rows = np.flatnonzero(snapshot.pod_live & (ends == ABSENT))
+    rows = rows[may[snapshot.pod_node[rows]]]
+    return int((snapshot.pod_gpus[rows].astype(np.int64) * snapshot.pod_gpu_milli[rows]).sum())

@@ -1,0 +1,295 @@
+"""What would make a waiting job start, each with its cost: more quota, victims, moves, a smaller shape, another model
+or patience.  Nothing is done here: a remedy is a proposal for whoever may decide it.
+
+``found``: it would start.  ``none``: looked at, and it would not.  ``budget``: the search ended before it knew.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from scheduler.admission.backfill import ends_of, reserve
+from scheduler.admission.claims import claimed
+from scheduler.admission.diagnosis import Ground, ground_of
+from scheduler.admission.jobs import Job, Part
+from scheduler.admission.planner import Explained, Explanation
+from scheduler.admission.quota import BORROWING_LIMIT, CAP, Refusal
+from scheduler.admission.reasons import (
+    CAPACITY,
+    FITS_NOW,
+    FRAGMENTATION,
+    MISCONFIGURED,
+    QUOTA,
+    TOPOLOGY,
+    gpus,
+    some,
+)
+from scheduler.admission.seating import find
+from scheduler.cluster.build import restrict
+from scheduler.cluster.feasibility import eligibility
+from scheduler.cluster.hardware import accelerator
+from scheduler.cluster.records import WHOLE_GPU_MILLI
+from scheduler.cluster.snapshot import Snapshot
+from scheduler.consolidation.params import Ask, Params
+from scheduler.consolidation.planner import consolidate
+from scheduler.performance.interruption import Rates, costs
+from scheduler.placement.victims import BUDGET as VICTIMS_CUT
+from scheduler.placement.victims import VictimRules
+from scheduler.plan.goal import GANG
+from scheduler.plan.plan import Plan
+
+QUOTA_MORE, VICTIMS, MOVES, SHAPE, MODEL, WAIT = "quota", "victims", "consolidation", "smaller_shape", "model", "wait"
+FOUND, NONE, BUDGET = "found", "none", "budget"
+Value = int | float | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """``cost`` in ``unit``; None: unknown, or there is none to state."""
+
+    kind: str
+    outcome: str  # FOUND, NONE or BUDGET
+    cost: float | None
+    unit: str
+    detail: str
+    numbers: Mapping[str, Value] = field(default_factory=dict)
+    plan: Plan | None = None  # of MOVES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much may be spent on one job."""
+
+    moves: bool = True  # whether a plan of moves is looked for at all
+    seconds: float | None = None  # of planning; needs a clock
+    victims: VictimRules = field(default_factory=VictimRules)
+    rates: Rates = field(default_factory=Rates)
+
+
+def unblock(
+    found: Explained,
+    row: Explanation,
+    *,
+    estimates: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
+    seed: int = 0,
+) -> tuple[Remedy, ...]:
+    """Remedies for one job of ``explain``, those that help first; nothing for a job that would start now.
+
+    ``estimates``: instants at which running pods or gangs end, by ``namespace/name``.
+    """
+    limits = limits or Limits()
+    if row.reason.word == FITS_NOW:
+        return ()
+    words = {row.reason.word, *(other.word for other in row.others)}
+    if MISCONFIGURED in words:
+        return ()
+    eligible = eligibility(found.snapshot)
+    ground = ground_of(found.snapshot, eligible, [row.job], found.book, found.now_s, 1_000)
+    remedies = [
+        *_quota(found, row),
+        *_victims(found, row, limits),
+        *_moves(found, row, words, limits, seed),
+        *_smaller(ground, row.job),
+        *_models(found, ground, row.job),
+        *_patience(ground, row.job, estimates or {}),
+    ]
+    return tuple(sorted(remedies, key=lambda remedy: (FOUND, BUDGET, NONE).index(remedy.outcome)))
+
+
+def solved(remedies: tuple[Remedy, ...]) -> str:
+    """FOUND where anything helps; NONE where everything was looked at and nothing does; else BUDGET."""
+    outcomes = {remedy.outcome for remedy in remedies}
+    return FOUND if FOUND in outcomes else BUDGET if BUDGET in outcomes else NONE
+
+
+def _quota(found: Explained, row: Explanation) -> Iterator[Remedy]:
+    models = [m for m in row.job.models if m in found.snapshot.models] or list(found.snapshot.models)
+    refusals = [found.book.check(row.job.tenant, model, row.job.gpu_milli, lp=row.job.lp) for model in models]
+    known = [refusal for refusal in refusals if refusal is not None]
+    if not known or len(known) < len(models) or not row.job.gpu_milli:
+        return
+    refusal = min(known, key=lambda one: (one.missing_milli, one.model))
+    lenders = [] if refusal.limit == CAP else list(found.book.lenders(refusal.tenant, refusal.model))
+    rest = [word for word in (row.reason.word, *(other.word for other in row.others)) if word != QUOTA]
+    # More quota alone starts it only where nothing else is in its way.
+    outcome = FOUND if not rest else NONE
+    then = "it would start" if not rest else f"it would still wait: {rest[0].replace('_', ' ')}"
+    yield Remedy(
+        QUOTA_MORE, outcome, refusal.missing_milli / WHOLE_GPU_MILLI, "GPUs",
+        f"{_raise(refusal)} by {gpus(refusal.missing_milli)}, and {then}.{_lending(lenders)}",
+        {
+            "missing_milli": refusal.missing_milli, "at": refusal.at, "limit": refusal.limit, "model": refusal.model,
+            "lenders": ", ".join(f"{name} {milli // WHOLE_GPU_MILLI}" for name, milli in lenders),
+            "lendable_milli": sum(milli for _, milli in lenders),
+        },
+    )  # fmt: skip
+
+
+def _raise(refusal: Refusal) -> str:
+    if refusal.limit == CAP:
+        return f"Raise the cap of {refusal.at}"
+    if refusal.limit == BORROWING_LIMIT:
+        return f"Raise the borrowing limit of {refusal.at} on {refusal.model}"
+    return f"Give {refusal.at} more quota of {refusal.model}"
+
+
+def _lending(lenders: list[tuple[str, int]]) -> str:
+    if not lenders:
+        return " Nobody has quota that is unused and lent."
+    told = ", ".join(f"{name} ({gpus(milli)})" for name, milli in lenders[:3])
+    return f" Unused quota is lent by {told}."
+
+
+def _victims(found: Explained, row: Explanation, limits: Limits) -> Iterator[Remedy]:
+    if row.job.lp:
+        return
+    answer = claimed(found.snapshot, row.job, found.book, now_s=found.now_s, rules=limits.victims)
+    victims = answer.victims
+    if not victims.ok:
+        outcome = BUDGET if victims.reason == VICTIMS_CUT else NONE
+        yield Remedy(VICTIMS, outcome, None, "GPU-seconds", victims.detail, {"reason": victims.reason})
+        return
+    if not victims.victims:
+        return  # it fits, or waits for those who are leaving: its reason says so
+    names = ", ".join(found.snapshot.pod_key(v.pod) for v in victims.victims[:5])
+    grounds = sorted({v.ground for v in victims.victims})
+    yield Remedy(
+        VICTIMS, FOUND, victims.gpu_seconds, "GPU-seconds",
+        f"Stop {some(len(victims.victims), 'LP pod')} ({' and '.join(grounds)}): {names}. {victims.detail}",
+        {"pods": len(victims.victims), "grounds": ", ".join(grounds), "loss_milli": victims.loss_milli, "named": names},
+    )  # fmt: skip
+
+
+def _moves(found: Explained, row: Explanation, words: set[str], limits: Limits, seed: int) -> Iterator[Remedy]:
+    if CAPACITY in words:
+        yield Remedy(MOVES, NONE, None, "GPU-seconds", "Moves free nothing: too few GPUs are free in sum.")
+        return
+    if not words & {FRAGMENTATION, TOPOLOGY} or not limits.moves:
+        return
+    snapshot = restrict(found.snapshot, row.cluster)
+    params = Params(rounds=1, exact_up_to=0, goal=Ask(kind=GANG, name=row.key))
+    plan = consolidate(snapshot, params, seed=seed)
+    goal = plan.aim
+    if goal is None or goal.refused or goal.reached < goal.wanted:
+        yield _no_moves(plan)
+        return
+    lost = _gpu_seconds(snapshot, plan, limits.rates)
+    still = " It would still need quota." if QUOTA in words else ""
+    waves = max(plan.wave_of, default=-1) + 1
+    yield Remedy(
+        MOVES, NONE if still else FOUND, lost, "GPU-seconds",
+        f"{some(len(plan.moves), 'move')} in {some(waves, 'wave')} make room for it.{still}",
+        {"moves": len(plan.moves), "plan_digest": plan.digest()}, plan,
+    )  # fmt: skip
+
+
+def _no_moves(plan: Plan) -> Remedy:
+    """Proven hopeless where the goal is refused or its bound lies below what is asked; else only not found."""
+    goal = plan.aim
+    if goal is not None and (goal.refused or plan.bound.net_upper < goal.wanted):
+        why = goal.refused or f"no moves seat more than {plan.bound.net_upper} of {goal.wanted}"
+        return Remedy(MOVES, NONE, None, "GPU-seconds", f"No moves make room for it: {why}.")
+    best = f"{goal.reached} of {goal.wanted}" if goal is not None else "none"
+    return Remedy(MOVES, BUDGET, None, "GPU-seconds", f"The search ended with room for {best}; there may be a way.")
+
+
+def _gpu_seconds(snapshot: Snapshot, plan: Plan, rates: Rates) -> float:
+    rows = {snapshot.pod_key(p): p for p in np.flatnonzero(snapshot.pod_live).tolist()}
+    pods = [rows[move.pod] for move in plan.moves]
+    return round(sum(cost.gpu_seconds for cost in costs(snapshot, pods, lambda _model, _tenant: rates)), 1)
+
+
+def _smaller(ground: Ground, job: Job) -> Iterator[Remedy]:
+    """Fewer GPUs a pod: first as many GPUs together in more pods, then fewer together."""
+    part = job.parts[0]
+    each, count = part.shape[2], len(part.pods)
+    if len(job.parts) > 1 or part.shape[3] < WHOLE_GPU_MILLI or each * count <= 1:
+        return
+    fewer = find(ground.now, job)
+    if job.gang < 0:
+        for size in _halves(each):
+            if find(ground.now, replace(job, parts=(_resized(part, size, 1),))).seats is not None:
+                yield _shape(each * count, size, 1)
+                return
+    for size in _halves(each):
+        pods = each * count // size
+        if each % size == 0 and find(ground.now, replace(job, parts=(_resized(part, size, pods),))).seats is not None:
+            yield _shape(each * count, size, pods)
+            break
+    if job.gang >= 0 and 0 < fewer.most < count:
+        yield _shape(each * count, each, fewer.most)
+
+
+def _halves(size: int) -> Iterator[int]:
+    while size > 1:
+        size //= 2
+        yield size
+
+
+def _resized(part: Part, size: int, pods: int) -> Part:
+    """Pods of ``size`` GPUs with their part of CPU and memory; rows stand for pods that do not exist."""
+    shape, whole = part.shape, part.shape[2]
+    cpu, memory = (-(-amount * size // whole) for amount in shape[5:7])
+    return Part((*shape[:2], size, *shape[3:5], cpu, memory), (part.pods[0],) * pods)
+
+
+def _shape(asked: int, size: int, pods: int) -> Remedy:
+    given_up = asked - size * pods
+    detail = f"As {some(pods, 'pod')} of {gpus(size * WHOLE_GPU_MILLI)} it would find room now"
+    detail += "." if given_up == 0 else f", with {gpus(given_up * WHOLE_GPU_MILLI)} fewer."
+    return Remedy(SHAPE, FOUND, given_up, "GPUs", detail, {"pods": pods, "gpus_per_pod": size, "fewer_gpus": given_up})
+
+
+def _models(found: Explained, ground: Ground, job: Job) -> Iterator[Remedy]:
+    """Models that its owner does not name and where it would fit now; whoever owns it has to allow them."""
+    snapshot = found.snapshot
+    if not job.models or not job.gpu_milli:
+        return
+    specs = {part.shape[1] for part in job.parts}
+    open_specs = tuple(
+        replace(spec, gpu_models=()) if i in specs else spec for i, spec in enumerate(snapshot.pod_specs)
+    )  # fmt: skip
+    open_world = replace(snapshot, pod_specs=open_specs)
+    wide = ground_of(open_world, eligibility(open_world), [job], found.book, found.now_s, 1_000)
+    for name in snapshot.models:
+        refused = found.book.check(job.tenant, name, job.gpu_milli, lp=job.lp)
+        if name in job.models or refused is not None:
+            continue
+        seats = find(wide.now, job, only=snapshot.node_model == snapshot.models.index(name)).seats
+        if seats is not None:
+            yield _other_model(job, name)
+
+
+def _other_model(job: Job, name: str) -> Remedy:
+    """The cost is its 16-bit rate beside that of the model it asks for, where both are published."""
+    theirs, ours = accelerator(name), accelerator(job.models[0])
+    rates = (theirs.tflops_16_bit if theirs else None, ours.tflops_16_bit if ours else None)
+    ratio = round(rates[0] / rates[1], 2) if rates[0] and rates[1] else None
+    memory = (theirs.memory_gb if theirs else None, ours.memory_gb if ours else None)
+    smaller = memory[0] is not None and memory[1] is not None and memory[0] < memory[1]
+    less = f" It has {memory[0]} GB a device instead of {memory[1]}." if smaller else ""
+    owner = f"its owner accepts {', '.join(job.models)} only, and has to allow it"
+    speed = "; nobody published both rates" if ratio is None else f", at {ratio:g} of the 16-bit rate"
+    return Remedy(
+        MODEL, FOUND, ratio, "of the rate",
+        f"On {name} it would find room now{speed}; {owner}.{less}",
+        {"model": name, "rate": ratio, "memory_gb": memory[0], "memory_gb_asked": memory[1]},
+    )  # fmt: skip
+
+
+def _patience(ground: Ground, job: Job, estimates: Mapping[str, int]) -> Iterator[Remedy]:
+    """The first instant at which enough has ended, if nobody else takes it; unknown where unknown ends matter."""
+    ends = ends_of(ground.snapshot, estimates)
+    reserved = reserve(ground, job, ends)
+    unknown = reserved.unknown_gpu_milli
+    if reserved.start_s is None:
+        detail = f"Nobody knows when: {gpus(unknown)} that it could use are held by pods without a known end."
+        yield Remedy(WAIT, BUDGET if unknown else NONE, None, "seconds", detail, {"unknown_milli": unknown})
+        return
+    if reserved.start_s <= ground.now_s:
+        return
+    seconds = reserved.start_s - ground.now_s
+    detail = f"Room comes free in {seconds} s by ends that are stated, if nobody before it takes it."
+    yield Remedy(WAIT, FOUND, seconds, "seconds", detail, {"start_s": reserved.start_s, "unknown_milli": unknown})

@@ -1,0 +1,62 @@
+"""``slackline victims``."""
+
+from typing import Annotated, Any
+
+import typer
+
+from scheduler.admission.claims import claimed
+from scheduler.admission.jobs import pending_jobs
+from scheduler.admission.quota import book_of
+from scheduler.admission.told import victims_json
+from scheduler.cli.files import read_snapshot
+from scheduler.cli.options import NO, AsJson, ClusterName, SnapshotFile
+from scheduler.cli.refusing import bad_input
+from scheduler.cli.screen import print_json, say, show_table
+from scheduler.cluster.errors import InputError
+from scheduler.cluster.feasibility import eligibility
+from scheduler.cluster.snapshot import Snapshot
+from scheduler.placement.victims import VictimRules
+
+
+def victims(
+    snapshot: SnapshotFile,
+    pod: Annotated[str, typer.Option(metavar="NS/NAME", help="The pending pod or gang that needs room.")],
+    now: Annotated[
+        int | None, typer.Option(metavar="S", help="Instant on the snapshot's clock; default: its own.")
+    ] = None,
+    assumed_age: Annotated[
+        int, typer.Option("--assumed-age", help="Seconds of work lost by a job that reports no checkpoint.")
+    ] = 1_800,
+    cluster: ClusterName = None,
+    json: AsJson = False,
+) -> None:
+    """Say whose end would let a pod or gang start, and what that loses.  Nobody is stopped."""
+    with bad_input({"assumed_age_s": "--assumed-age"}):
+        rules = VictimRules(assumed_age_s=assumed_age)
+        document = _found(read_snapshot(snapshot, cluster), pod, now, rules)
+    if json:
+        print_json(document)
+    else:
+        _show(document)
+    if not document["ok"]:
+        raise typer.Exit(NO)
+
+
+def _found(snapshot: Snapshot, key: str, now_s: int | None, rules: VictimRules) -> dict[str, Any]:
+    for job in pending_jobs(snapshot, eligibility(snapshot).pod_class):
+        if job.key == key or any(snapshot.pod_key(p) == key for p in job.pods):
+            return victims_json(snapshot, claimed(snapshot, job, book_of(snapshot), now_s=now_s, rules=rules))
+    raise InputError("--pod", key, "no pending pod or gang of this name")
+
+
+def _show(document: dict[str, Any]) -> None:
+    say([document["detail"]])
+    rows = [
+        (one["pod"], one["node"], one["gpu_seconds"], one["terms"]["gpus"], one["terms"]["lost_s"],
+         one["terms"]["ground"], one["terms"]["part"])
+        for one in document["victims"]
+    ]  # fmt: skip
+    show_table("Victims", ("pod", "node", "GPU-seconds lost", "GPUs", "seconds lost", "ground", "part"), rows)
+    if document["waiting_for"]:
+        until = document["held_until_s"]
+        say([f"leaving already: {', '.join(document['waiting_for'])} (until {'unknown' if until is None else until})"])
