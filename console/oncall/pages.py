@@ -118,6 +118,7 @@ def alert_part(user: Any, plan: Any, alert: Any) -> dict[str, Any]:
         "alert": alert,
         "on_call": selectors.now_of(plan.cluster) if matters else None,
         "ahead": ahead,
+        "not_yet": selectors.waits_for_itself(plan) if matters else "",
         "histories": [(one, selectors.history(user, one)) for one in every[:4]],
         "may_acknowledge": answers and looking in (None, user.pk),
         "may_hand_on": answers and looking in (None, user.pk) and _next_of(alert),

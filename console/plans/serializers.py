@@ -2,8 +2,10 @@
 
 from typing import Any, ClassVar
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from console.plans import selectors
 from console.plans.choices import FreezeScope
 from console.plans.followed import StartedJob
 from console.plans.models import Decision, Freeze, KeptNode, NodeLock, Override, Plan, Step
@@ -21,6 +23,15 @@ class DecisionSerializer(serializers.ModelSerializer[Decision]):
         model = Decision
         fields: ClassVar = ["user", "verdict", "policy", "digest", "reason", "at"]
         read_only_fields = fields
+
+
+class GateSerializer(serializers.Serializer[Any]):
+    """``changes_at`` is null where nothing changes within the next five weeks."""
+
+    open = serializers.BooleanField()
+    why = serializers.CharField(help_text="the window that closes it")
+    words = serializers.CharField()
+    changes_at = serializers.DateTimeField(allow_null=True)
 
 
 class PlanSerializer(serializers.ModelSerializer[Plan]):
@@ -66,10 +77,15 @@ class PlanDetailSerializer(PlanSerializer):
     """A plan with its impact per tenant, its marginal curve, and the plans that take it back."""
 
     rollbacks = serializers.PrimaryKeyRelatedField(many=True, read_only=True)  # type: ignore[var-annotated]
+    window = serializers.SerializerMethodField(help_text="whether its windows are open, and until when")
 
     class Meta(PlanSerializer.Meta):
-        fields: ClassVar = [*PlanSerializer.Meta.fields, "impact", "curve", "pace", "rollbacks"]
+        fields: ClassVar = [*PlanSerializer.Meta.fields, "impact", "curve", "pace", "rollbacks", "window"]
         read_only_fields = fields
+
+    @extend_schema_field(GateSerializer)
+    def get_window(self, plan: Plan) -> dict[str, Any]:
+        return dict(GateSerializer(selectors.gate_of(plan)).data)
 
 
 class FlightSerializer(serializers.Serializer[Any]):

@@ -26,7 +26,7 @@ from console.oncall.selectors.rotas import (
     view_of,
     words_now,
 )
-from console.oncall.selectors.subjects import never_of
+from console.oncall.selectors.subjects import never_of, waits_for_itself
 
 __all__ = [
     "Fact",
@@ -57,6 +57,7 @@ __all__ = [
     "schedule_of",
     "unreached",
     "view_of",
+    "waits_for_itself",
     "ways_of",
     "words_now",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Prefetch
 
+from console.automation.selectors.deciding import WAITS
 from console.inventory.choices import ACTING
 from console.oncall.choices import Kind
 from console.oncall.models import Alert
@@ -46,8 +47,8 @@ def _waiting(now: datetime) -> list[Subject]:
 
 
 def _approval(plan: Plan, of_routine: bool) -> Subject | None:
-    """None where nobody may approve it: plans there are reports."""
-    if plans.level_of(plan).value == OBSERVE:
+    """None where nobody may approve it: plans there are reports; nor while nothing would come of a yes."""
+    if plans.level_of(plan).value == OBSERVE or waits_for_itself(plan):
         return None
     signed = [one for one in plan.decisions.all() if one.digest == plan.digest]
     assert plan.proposed_at is not None
@@ -55,6 +56,21 @@ def _approval(plan: Plan, of_routine: bool) -> Subject | None:
         return Subject(f"second:{plan.pk}", Kind.SECOND, plan, signed[-1].at)
     kind = Kind.ROUTINE if of_routine else Kind.APPROVAL
     return Subject(f"approval:{plan.pk}", kind, plan, plan.proposed_at)
+
+
+def waits_for_itself(plan: Plan) -> str:
+    """Why nobody is called about a proposal yet, in words: its windows are closed, or its policy has it; "" if not so.
+
+    Its alert opens when a person can set it going; a plan that expires before its windows open calls nobody.
+    """
+    if plan.state != State.PROPOSED:
+        return ""
+    runs, gate = plans.may_run_now(plan)
+    if not runs:
+        too_late = plan.expires_at is not None and (gate.changes_at is None or plan.expires_at <= gate.changes_at)
+        late = ", and it expires before they open" if too_late else ""
+        return f"its windows are {gate.words} ({gate.why}){late}"
+    return plan.left_to_people if plan.left_to_people.startswith(f"{WAITS}:") else ""
 
 
 def _halted() -> list[Subject]:
@@ -98,8 +114,10 @@ def outcome_of(alert: Alert) -> str:
     if alert.kind == Kind.HALTED and plan.state != State.ABORTED:
         return f"the plan is {plan.get_state_display().lower()}"
     last = plan.decisions.select_related("user").order_by("-id").first()
-    if plan.state == State.PROPOSED and last is not None:
+    if plan.state == State.PROPOSED and last is not None and alert.kind != Kind.SECOND:
         return f"the first approval was given by {last.user.get_username()}"
+    if plan.state == State.PROPOSED and (waits := waits_for_itself(plan)):
+        return f"nobody is needed yet: {waits}"
     if plan.state == State.PROPOSED:
         return "nobody can approve it any more: plans there are reports"
     if plan.approver is not None and alert.kind != Kind.HALTED:

@@ -12,18 +12,22 @@ from django.utils import timezone
 from console.audit.models import Entry
 from console.oncall import services
 from console.oncall.models import Alert, Event, Message
+from console.oncall.selectors import waits_for_itself as not_yet
 from console.oncall.services import calling, delivering, sending
 from console.plans import services as plans
-from console.plans.models import Plan
+from console.plans.models import Override, Plan
 from console.plans.services import stepping
 from console.policies.choices import APPROVE, OBSERVE
 from console.policies.models import Setting
 from console.rest.errors import Conflict, FieldError
 from console.routines.models import Opening
 from console.tenancy.services import Denied
-from tests.builders.people import approver, operator
+from tests.builders.pages import squeezed
+from tests.builders.people import approver, operator, viewer
 from tests.console.oncall.scene import alert, calls, delivered, lines, people, rota, swept, waiting
+from tests.console.plans.browsing import page_of
 from tests.console.plans.scene import requested, scene, started, three_nodes
+from tests.console.plans.test_windows import blackout, lift
 from tests.console.policies.test_settings import FLEET, decide
 from tests.console.routines.test_routines import made as routine_made
 
@@ -205,6 +209,31 @@ def test_a_halted_run_and_an_old_review_call_somebody() -> None:
     swept(12 * 60 + 2)
     review.refresh_from_db()
     assert review.outcome == "closed by ada"
+
+
+def test_nobody_is_called_while_nothing_would_come_of_a_yes() -> None:
+    """Closed windows and the policy's own plans need nobody; a halted run does."""
+    rota("ada", "ben")
+    one = scene(three_nodes())
+    window = blackout()
+    plan = waiting(one)
+    begun = swept()
+    assert not Alert.objects.exists()
+    page = squeezed(page_of(viewer(), plan))
+    assert "Nobody is called yet:<bdi>its windows are closed" in page and "it expires before they open" in page
+    plans.break_glass(approver("ben"), plan.pk, "it burns")
+    swept(0.1, begun)
+    assert [name for _, name, _ in calls(plan)] == ["ada"]
+    Override.objects.all().update(expires_at=timezone.now(), closed_at=timezone.now(), closed_by=approver("ada"))
+    swept(1, begun)
+    assert alert(plan).outcome.startswith("nobody is needed yet: its windows are closed for the next five weeks")
+    lift(window)
+    Plan.objects.filter(pk=plan.pk).update(left_to_people="waits: n1 is locked by plan 7")
+    swept(2, begun)
+    assert alert(plan).state == "resolved"
+    Plan.objects.filter(pk=plan.pk).update(left_to_people="left to people: the level is approve")
+    swept(3, begun)
+    assert alert(plan).state == "calling" and not_yet(plan) == ""
 
 
 def test_what_another_worker_opens_meanwhile_is_not_over(monkeypatch: pytest.MonkeyPatch) -> None:
