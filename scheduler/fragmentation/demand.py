@@ -122,6 +122,12 @@ def mix_from(classes: Sequence[DemandClass]) -> Mix:
     return _grouped(list(columns), sets)
 
 
+def coarsened(mix: Mix, cpu_milli: int, memory_mib: int) -> Mix:
+    """The mix with CPU and memory rounded up to multiples: few classes where nearly every pod asks its own amount."""
+    rounded = [-(-column // step) * step for column, step in ((mix.cpu_milli, cpu_milli), (mix.memory_mib, memory_mib))]
+    return _grouped([mix.gpus, mix.gpu_milli, *rounded, mix.models, mix.weight], mix.model_sets)
+
+
 def parse_mix(document: bytes) -> Mix:
     """A JSON list of classes, e.g. ``[{"gpus": 1, "gpu_milli": 500, "cpu_milli": 8000, "weight": 3}]``.
 

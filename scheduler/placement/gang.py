@@ -47,7 +47,8 @@ class Search:
     request: Request
     policy: Policy
     offers: tuple[Offer, ...]
-    score: Floats  # [n] what the terms say of a node, for the largest group
+    terms: tuple[dict[str, Floats], ...]  # [group] name -> [n] of one more pod there; NaN: unknown, or no room
+    score: Floats  # [n] their weighted mean, for the largest group
     judge: Judge
     only: Bools | None = None  # [n] nodes that take part; None: all
     slots: list[Longs] = field(init=False)

@@ -10,10 +10,12 @@ from scheduler.cluster.occupancy import Occupancy
 from scheduler.cluster.room import pods_by_node
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Ints, Longs, Snapshot
 from scheduler.fragmentation.capacity import Capacity, capacity_of
-from scheduler.fragmentation.demand import Mix, mix_of
+from scheduler.fragmentation.demand import Mix, coarsened, mix_of
 from scheduler.fragmentation.devices import open_nodes
 from scheduler.fragmentation.gradient import OpenNodes, fragments
 from scheduler.fragmentation.shapes import CLUSTER, HOST
+
+COARSE_CPU_MILLI, COARSE_MEMORY_MIB = 4_000, 16_384
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,8 @@ class Ground:
 
     @cached_property
     def mix(self) -> Mix:
-        return mix_of(self.snapshot)
+        """What pods ask for, coarsely: a term of a score needs no more, and exact amounts cost seconds."""
+        return coarsened(mix_of(self.snapshot), COARSE_CPU_MILLI, COARSE_MEMORY_MIB)
 
     @cached_property
     def open_nodes(self) -> OpenNodes:

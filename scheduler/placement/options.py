@@ -17,7 +17,6 @@ from scheduler.placement.gang import Search, Seating
 from scheduler.placement.ground import Ground
 from scheduler.placement.policy import Policy
 from scheduler.placement.request import Request
-from scheduler.placement.scores import Case, terms_of
 
 MESSAGE_BYTES = 1 << 30
 
@@ -71,14 +70,14 @@ def shown_level(ground: Ground, request: Request) -> str:
     return asked if asked and asked in ground.levels else entropy_level(ground)
 
 
-def option_of(search: Search, seating: Seating, expecting: Expecting, evictions: Mapping[str, int] | None) -> Option:
+def option_of(search: Search, seating: Seating, expecting: Expecting) -> Option:
     ground, request = search.ground, search.request
     weight = gpus_on(request, seating)
     counted = entropy_level(ground)
     spread = entropy(gpus_by_place(ground.domains_at(counted), weight))
     shown = shown_level(ground, request)
     by_domain = _by_domain(ground, shown, weight)
-    terms = {**_terms(search, seating, evictions), **_entropy_term(search.policy, spread, sum(weight.values()))}
+    terms = {**_terms(search, seating), **_entropy_term(search.policy, spread, sum(weight.values()))}
     nodes = np.unique(np.concatenate(seating.nodes))
     return Option(
         level=seating.top.level,
@@ -113,14 +112,12 @@ def _by_domain(ground: Ground, level: str, weight: dict[int, int]) -> tuple[tupl
     return tuple(sorted(rows, key=lambda row: (row[0] is None, -row[1], row[0] or "")))
 
 
-def _terms(search: Search, seating: Seating, evictions: Mapping[str, int] | None) -> dict[str, float | None]:
+def _terms(search: Search, seating: Seating) -> dict[str, float | None]:
     """Of one more pod of each group on each of its nodes, the mean over pods."""
     sums: dict[str, list[float]] = {}
-    for rows, nodes in zip(search.found.rows, seating.nodes, strict=True):
-        names, counts = np.unique(nodes, return_counts=True)
-        case = Case(search.ground, search.found.snapshot, int(rows[0]), names.astype(np.int32), evictions)
-        for name, values in terms_of(case, search.policy).items():
-            sums.setdefault(name, []).extend(np.repeat(values, counts).tolist())
+    for terms, nodes in zip(search.terms, seating.nodes, strict=True):
+        for name, values in terms.items():
+            sums.setdefault(name, []).extend(values[nodes].tolist())
     return {name: _mean(values) for name, values in sums.items()}
 
 

@@ -81,16 +81,17 @@ def place(
     refused = refused or _too_few(found, request)
     offers = tuple(offer(ground, found.snapshot, int(rows[0])) for rows in found.rows)
     largest = max(range(len(offers)), key=lambda g: (request.groups[g].gpus, request.groups[g].count, -g))
-    score = _scores(ground, found, largest, offers[largest], policy, evictions)
+    terms = tuple(_terms(ground, found, g, one, policy, evictions) for g, one in enumerate(offers))
+    score = weighed(terms[largest], policy, len(offers[largest].slots)).round(9)
     judge = Judge(ground, found.snapshot, policy.budget)
-    search = Search(ground, found, request, policy, offers, score, judge)
+    search = Search(ground, found, request, policy, offers, terms, score, judge)
     options: list[Option] = []
     spent = False
     for one in [] if refused else _searches(search):
         if spent or (one.only is None and options):
             break
         seatings, spent = _search(one)
-        options += [option_of(one, seating, expecting or Expecting(), evictions) for seating in seatings]
+        options += [option_of(one, seating, expecting or Expecting()) for seating in seatings]
     best = _best(ground, options)
     if best is None:
         refused = refused or refusal(search, spent)
@@ -128,15 +129,17 @@ def _too_few(found: Resolved, request: Request) -> Refusal | None:
     return Refusal("members", detail, proven=True)
 
 
-def _scores(
+def _terms(
     ground: Ground, found: Resolved, g: int, one: Offer, policy: Policy, evictions: Mapping[str, int] | None
-) -> Floats:
-    """[n] For one pod of the group; nodes without room get the least."""
+) -> dict[str, Floats]:
+    """[n] of each term for one more pod of the group; NaN where there is no room."""
     nodes: Ints = np.flatnonzero(one.loose > 0).astype(np.int32)
     case = Case(ground, found.snapshot, int(found.rows[g][0]), nodes, evictions)
-    score = np.full(len(one.slots), -1.0)
-    score[nodes] = weighed(terms_of(case, policy), policy, len(nodes)).round(9)
-    return score
+    terms = {}
+    for name, values in terms_of(case, policy).items():
+        terms[name] = np.full(len(one.slots), np.nan)
+        terms[name][nodes] = values
+    return terms
 
 
 def _searches(search: Search) -> Iterator[Search]:
