@@ -20,6 +20,7 @@ ROUTES = {
     "campaigns.preview": {"queue": "plan"},
     "campaigns.*": {"queue": "observe"},
     "oncall.*": {"queue": "observe"},
+    "queue.*": {"queue": "observe"},
     "plans.execute": {"queue": "execute"},
     "plans.hold": {"queue": "execute"},
     "plans.*": {"queue": "observe"},
@@ -36,6 +37,7 @@ app.conf.beat_schedule = {
     "look at campaigns": {"task": "campaigns.turn", "schedule": 5.0, "options": {"expires": 10.0}},
     "open routines": {"task": "routines.open_due", "schedule": 15.0, "options": {"expires": 30.0}},
     "decide plans of routines": {"task": "routines.decide", "schedule": 5.0, "options": {"expires": 10.0}},
+    "explain the queue": {"task": "queue.explain_due", "schedule": 2.0, "options": {"expires": 4.0}},
     "call who is on call": {"task": "oncall.sweep", "schedule": 5.0, "options": {"expires": 10.0}},
 }
 app.steps["worker"].add(DjangoStructLogInitStep)

@@ -14,7 +14,7 @@ from console.rest.ids import RowConverter
 
 register_converter(RowConverter, "row")
 APPS = (
-    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "consolidation",
+    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "consolidation", "queue",
     "routines", "campaigns", "oncall", "overview",
 )  # fmt: skip
 

@@ -2,18 +2,21 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from console.inventory.selectors import Filters, IdleFilters, OwnerLockFilters, filter_choices
+from console.inventory.selectors import Filters, filter_choices
 from console.inventory.selectors.paging import PAGE, Page, size_of
 from console.inventory.selectors.viewing import NO_ASW, FilterChoices
 from console.ui.filters import Choice, Filter, one_of
 from console.ui.orders import order_of
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 
 @dataclass(frozen=True, slots=True)
-class TableView[F: (Filters, IdleFilters, OwnerLockFilters)]:
+class TableView[F: "DataclassInstance"]:
     """The whole state of a table; the address holds it and nothing else does."""
 
     filters: F
@@ -32,7 +35,7 @@ class TableView[F: (Filters, IdleFilters, OwnerLockFilters)]:
         return {name: value for name, value in found.items() if value}
 
 
-def read_table[F: (Filters, IdleFilters, OwnerLockFilters)](
+def read_table[F: "DataclassInstance"](
     query: Any, filters: F, orders: Collection[str], usual: str
 ) -> TableView[F]:
     """``usual`` is the order where the address names none of ``orders``."""

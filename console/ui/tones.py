@@ -128,6 +128,17 @@ REASONS: dict[str, Reason] = {
     "back": Reason("circle-check", "Stands where it stood already"),
     "node_gone": Reason("server-off", "Node is no longer there"),
     "refilled": Reason("stack-2", "Node was refilled since"),
+    "misconfigured": Reason("alert-triangle", "Misconfigured"),
+    "no_such_model": Reason("cpu", "No such GPU model"),
+    "quota": Reason("scale", "Quota"),
+    "constraint": Reason("tag", "Placement constraint"),
+    "fragmentation": Reason("layout-grid", "Fragmentation"),
+    "capacity": Reason("square-half", "Not enough free GPUs"),
+    "queued": Reason("stack-2", "Behind others in the queue"),
+    "waiting_for_victims": Reason("hourglass", "Waiting for pods to leave"),
+    "not_evaluated": Reason("point", "Not evaluated yet"),
+    "budget_ran_out": Reason("player-pause", "Search budget ran out"),
+    "fits_now": Reason("circle-check", "Would start now"),
 }
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from console.tenancy.choices import Role
 
 APPS = (
-    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "consolidation",
+    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "consolidation", "queue",
     "routines", "campaigns", "oncall", "overview",
 )  # fmt: skip
 NOBODY = "nobody"  # a visitor without an account

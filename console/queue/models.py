@@ -1,0 +1,104 @@
+"""What was explained of the queue: totals of each reading, and every job that was ever seen waiting."""
+
+from typing import ClassVar
+
+from django.db import models
+
+from console.inventory.models import Source
+from console.queue.choices import JobState, Reason, Sighted
+
+
+class Turn(models.Model):
+    """How far the queue of a source is explained.  ``claimed_at``: when a worker was last asked for more."""
+
+    source = models.OneToOneField(Source, on_delete=models.CASCADE, primary_key=True, related_name="queue_turn")
+    revision = models.BigIntegerField(default=0, help_text="of the newest reading that is explained; 0: none yet")
+    begun_at = models.DateTimeField(null=True, help_text="when that reading was begun")
+    explained_at = models.DateTimeField(null=True)
+    seconds = models.FloatField(default=0, help_text="that explaining took")
+    claimed_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"queue of {self.source_id} at {self.revision}"
+
+
+class Standing(models.Model):
+    """The queue of one cluster at one reading, which is named by number, so that it may be dropped."""
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="queue_standings")
+    cluster = models.CharField(max_length=253)
+    revision = models.BigIntegerField()
+    begun_at = models.DateTimeField(help_text="of the reading")
+    jobs = models.PositiveIntegerField(help_text="that wait")
+    gpu_milli = models.BigIntegerField(help_text="that they wait for")
+    totals = models.JSONField(help_text="reason -> [jobs, GPU thousandths]")
+    running = models.BinaryField(null=True, help_text="gangs that run, of the newest reading alone: compressed JSON")
+    singles = models.PositiveIntegerField(default=0, help_text="pods without a gang that run on GPUs")
+
+    class Meta:
+        ordering: ClassVar = ["source", "cluster", "-revision"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["source", "cluster", "revision"], name="queue_standing_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.jobs} wait in {self.cluster} at {self.revision}"
+
+
+class Job(models.Model):
+    """A gang, or a pod without one, that was seen waiting.  What it asks and why it waits is as last explained."""
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="queue_jobs")
+    cluster = models.CharField(max_length=253)
+    key = models.CharField(max_length=520, help_text="namespace/name of the gang, or of the pod")
+    gang = models.BooleanField(help_text="no: one pod without a gang")
+    tenant = models.CharField(max_length=253, blank=True, help_text="empty where nobody says whose it is")
+    state = models.CharField(max_length=8, choices=JobState)
+    first_at = models.DateTimeField(help_text="of the first reading that shows it")
+    since = models.DateTimeField(help_text="of the first reading of its present wait")
+    since_known = models.BooleanField(help_text="no: it waited in the first reading of the cluster already")
+    left_at = models.DateTimeField(null=True, help_text="of the first reading without it")
+    pods = models.PositiveIntegerField(help_text="that wait")
+    running = models.PositiveIntegerField(default=0, help_text="members that are bound")
+    gpu_milli = models.BigIntegerField(help_text="of all pods that wait")
+    cpu_milli = models.BigIntegerField()
+    priority = models.BigIntegerField()
+    lp = models.BooleanField()
+    models_text = models.TextField(blank=True, help_text="|accepted|GPU models|, empty for any")
+    position = models.PositiveIntegerField(help_text="in the queue of its cluster, from 1")
+    reason = models.CharField(max_length=24, choices=Reason)
+    rank = models.PositiveSmallIntegerField(help_text="of the reason, in the order of precedence")
+    block_milli = models.BigIntegerField(null=True, help_text="largest block now at the level that it asks for")
+    told = models.JSONField(help_text="shapes, levels, sentence, numbers, others, blocks, seats, quota")
+
+    class Meta:
+        ordering: ClassVar = ["source", "cluster", "key"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["source", "cluster", "key", "gang"], name="queue_job_once")
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["state", "tenant"], name="queue_job_of_tenant"),
+            models.Index(fields=["cluster", "key"], name="queue_job_by_name"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.key}"
+
+
+class Sighting(models.Model):
+    """Something that a reading showed of a job for the first time."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="sightings")
+    at = models.DateTimeField(help_text="when the reading was begun")
+    revision = models.BigIntegerField()
+    kind = models.CharField(max_length=8, choices=Sighted)
+    reason = models.CharField(max_length=24, choices=Reason, blank=True)
+    running = models.PositiveIntegerField(default=0)
+    pods = models.PositiveIntegerField(default=0, help_text="that wait")
+    known = models.BooleanField(default=True, help_text="no: it was so in the first reading already")
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.job_id} {self.kind} at {self.revision}"

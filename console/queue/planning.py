@@ -1,0 +1,205 @@
+"""The only caller of admission's planner; only workers import it."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from console.inventory.services import snapshot_of
+from console.queue import services
+from console.queue.sightings import ClusterQueue, Explained, Name, Waiting
+from console.tenancy.selectors import tenant_records
+from scheduler.admission.planner import Explained as Answer
+from scheduler.admission.planner import Explanation, explain
+from scheduler.admission.quota import Book, book_of
+from scheduler.admission.reasons import WAITING_FOR_VICTIMS, Reason
+from scheduler.admission.tree import ALL
+from scheduler.cluster.records import TenantRecord
+from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Snapshot
+from scheduler.cluster.topology import ASW
+from scheduler.placement.entropy import entropy, gpus_by_place
+
+NAMED = 20  # nodes on which a job would start that are kept by name
+
+
+def explain_newest(source_id: int) -> None:
+    """Explains the newest reading of a source, unless that was done."""
+    reading = services.next_reading(source_id)
+    snapshot = snapshot_of(reading.revision) if reading is not None else None
+    if reading is None or snapshot is None:
+        return
+    began = time.monotonic()
+    answer = explain(snapshot, book=book_for(snapshot))
+    clusters = tuple(_cluster(answer, place) for place in range(len(snapshot.clusters)))
+    bound = bound_pods(snapshot, services.followed(source_id))
+    found = Explained(reading.revision, clusters, bound, time.monotonic() - began)
+    services.keep(source_id, reading, found)
+
+
+def book_for(snapshot: Snapshot) -> Book:
+    """What is used here, under the quotas that the source brings and else under those of the book."""
+    theirs = [msgspec.to_builtins(record) for record in snapshot.tenant_records]
+    return book_of(snapshot, msgspec.convert(list(tenant_records(theirs)), list[TenantRecord]))
+
+
+def _cluster(answer: Answer, place: int) -> ClusterQueue:
+    snapshot, name = answer.snapshot, answer.snapshot.clusters[place].name
+    waiting = tuple(waiting_of(answer, row) for row in answer.rows if row.job.cluster == place)
+    live = snapshot.pod_live & (snapshot.pod_cluster == place)
+    alone = int((live & (snapshot.pod_gang == UNKNOWN) & (snapshot.pod_gpus > 0)).sum())
+    return ClusterQueue(name, waiting, list(running_gangs(snapshot, np.flatnonzero(live))), alone)
+
+
+def waiting_of(answer: Answer, row: Explanation) -> Waiting:
+    job, block = row.job, row.block
+    return Waiting(
+        cluster=row.cluster,
+        key=row.key,
+        gang=job.gang != UNKNOWN,
+        tenant=job.tenant or "",
+        pods=len(job.pods),
+        running=len(job.running),
+        gpu_milli=job.gpu_milli,
+        cpu_milli=job.cpu_milli,
+        priority=job.priority,
+        lp=job.lp,
+        models=job.models,
+        position=row.position,
+        reason=row.reason.word,
+        block_milli=None if block is None else block.gpu_milli,
+        told=_told(answer, row),
+    )
+
+
+def _told(answer: Answer, row: Explanation) -> dict[str, Any]:
+    snapshot, job = answer.snapshot, row.job
+    nodes = row.seats.nodes if row.seats is not None else ()
+    return {
+        "parts": [_part(snapshot, part.shape, len(part.pods)) for part in job.parts],
+        "levels": list(job.levels),
+        "preferred": sorted(_preferred(snapshot, job.gang, {part.shape[1] for part in job.parts})),
+        "min_members": snapshot.gangs[job.gang].min_members if job.gang != UNKNOWN else None,
+        "reason": _reason(row.reason),
+        "others": [_reason(other) for other in row.others],
+        "blocks": [[block.level, block.pods, block.gpu_milli] for block in row.largest],
+        "seats": [snapshot.node_name[n] for n in nodes[:NAMED]],
+        "seat_nodes": len(nodes),
+        "starts_in_s": _starts_in(answer, row),
+        "quota": list(_quota(answer.book, row)),
+    }
+
+
+def _starts_in(answer: Answer, row: Explanation) -> int | None:
+    """Seconds until it starts at the latest, where the core can say."""
+    until = row.reason.numbers.get("until_s") if row.reason.word == WAITING_FOR_VICTIMS else None
+    return max(0, until - answer.now_s) if isinstance(until, int) else None
+
+
+def _quota(book: Book, row: Explanation) -> Iterator[dict[str, Any]]:
+    """The job's tenant and who stands above it, for each model that it accepts and that is under quota."""
+    tenant = row.job.tenant
+    for account in book.tree.line(tenant) if tenant is not None else ():
+        for model, quota in account.quotas.items():
+            if model != ALL and row.job.models and model not in row.job.models:
+                continue
+            yield {
+                "account": account.name,
+                "model": "" if model == ALL else model,
+                "nominal": quota.nominal,
+                "borrowing_limit": quota.borrowing_limit,
+                "lending_limit": quota.lending_limit,
+                "hp": book.charged.get((account.name, model), 0),
+                "lp": book.lp.get((account.name, model), 0),
+                "available": book.available(account.name, model, lp=row.job.lp) if model != ALL else None,
+            }
+
+
+def _part(snapshot: Snapshot, shape: tuple[int, ...], pods: int) -> dict[str, Any]:
+    _, spec, gpus, share, device_memory, cpu, memory = shape
+    return {
+        "pods": pods,
+        "gpus": gpus,
+        "gpu_milli": share,
+        "gpu_memory_mib": max(0, device_memory),
+        "cpu_milli": cpu,
+        "memory_mib": memory,
+        "mig": [f"{count} x {profile}" for profile, count in snapshot.pod_specs[spec].mig],
+    }
+
+
+def _preferred(snapshot: Snapshot, gang: int, specs: Iterable[int]) -> set[str]:
+    wishes = [snapshot.pod_specs[spec].topology for spec in specs]
+    wishes += [snapshot.gangs[gang].topology] if gang != UNKNOWN else []
+    return {wish.preferred for wish in wishes if wish is not None and wish.preferred is not None}
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    return {"word": reason.word, "sentence": reason.sentence, "numbers": dict(reason.numbers)}
+
+
+# --- what runs -----------------------------------------------------------------------------------------------------
+def running_gangs(snapshot: Snapshot, live: Any) -> Iterator[dict[str, Any]]:
+    """One row for each gang with live members; ``live``: rows of pods.  GPUs in thousandths, entropy in nats."""
+    members = live[snapshot.pod_gang[live] != UNKNOWN]
+    order = members[np.argsort(snapshot.pod_gang[members], kind="stable")]
+    gangs, starts = np.unique(snapshot.pod_gang[order], return_index=True)
+    for gang, rows in zip(gangs.tolist(), np.split(order, starts[1:]) if len(order) else [], strict=True):
+        yield _running(snapshot, gang, rows)
+
+
+def _running(snapshot: Snapshot, gang: int, rows: Any) -> dict[str, Any]:
+    record = snapshot.gangs[gang]
+    milli = snapshot.pod_gpus[rows].astype(np.int64) * snapshot.pod_gpu_milli[rows]
+    nodes = snapshot.pod_node[rows]
+    tenants = {int(t) for t in snapshot.pod_tenant[rows]}
+    models = {int(m) for m in snapshot.node_model[nodes]} - {UNKNOWN}
+    started = [int(s) for s in snapshot.pod_started_s[rows] if s != ABSENT]
+    return {
+        "key": f"{record.namespace}/{record.name}",
+        "tenant": snapshot.tenants[tenants.pop()] if len(tenants) == 1 and UNKNOWN not in tenants else "",
+        "pods": len(rows),
+        "min_members": record.min_members,
+        "gpu_milli": int(milli.sum()),
+        "models": sorted(snapshot.models[m] for m in models),
+        "nodes": len(set(nodes.tolist())),
+        "lp": bool(snapshot.pod_lp[rows].all()),
+        "priority": int(snapshot.pod_priority[rows].max()),
+        "ran_s": snapshot.now_s - min(started) if started else None,
+        **_spread(snapshot, nodes, milli),
+    }
+
+
+def _spread(snapshot: Snapshot, nodes: Any, milli: Any) -> dict[str, Any]:
+    """Over access switches; None where the cluster knows none."""
+    if ASW not in snapshot.levels:
+        return {"asws": None, "unlabelled": None, "entropy": None}
+    at = snapshot.node_at_level[snapshot.levels.index(ASW)]
+    held: Counter[int] = Counter()
+    for node, amount in zip(nodes.tolist(), milli.tolist(), strict=True):
+        held[node] += amount
+    known = set(at[nodes].tolist()) - {UNKNOWN}
+    return {
+        "asws": len(known),
+        "unlabelled": int((at[list(held)] == UNKNOWN).sum()),
+        "entropy": round(entropy(gpus_by_place(at, dict(held))), 4),
+    }
+
+
+def bound_pods(snapshot: Snapshot, names: Iterable[Name]) -> dict[Name, int]:
+    """Live pods of the jobs of these names; those without any are missing."""
+    wanted = set(names)
+    clusters = [cluster.name for cluster in snapshot.clusters]
+    found: Counter[Name] = Counter()
+    singles = {key.partition("/")[2] for _, key, gang in wanted if not gang}
+    for p in np.flatnonzero(snapshot.pod_live & (snapshot.pod_gang == UNKNOWN)).tolist() if singles else []:
+        if snapshot.pod_name[p] in singles:
+            found[clusters[snapshot.pod_cluster[p]], snapshot.pod_key(p), False] += 1
+    live = snapshot.pod_live & (snapshot.pod_gang != UNKNOWN)
+    gangs, counts = np.unique(snapshot.pod_gang[live], return_counts=True)
+    for gang, count in zip(gangs.tolist(), counts.tolist(), strict=True):
+        record = snapshot.gangs[gang]
+        found[record.cluster, f"{record.namespace}/{record.name}", True] = count
+    return {name: found[name] for name in wanted & found.keys()}

@@ -1,0 +1,47 @@
+"""Everything that reads; the viewer comes first and decides what is seen."""
+
+from console.queue.selectors.job import JobCard, job_card, job_row
+from console.queue.selectors.rows import (
+    SORTS,
+    USUAL,
+    QueueFilters,
+    QueueRow,
+    QueueTotals,
+    others_totals,
+    queue_age,
+    queue_csv,
+    queue_names,
+    queue_rows,
+    queue_totals,
+)
+from console.queue.selectors.running import (
+    RUNNING_SORTS,
+    RUNNING_USUAL,
+    RunningRow,
+    running_csv,
+    running_rows,
+    running_singles,
+)
+
+__all__ = [
+    "RUNNING_SORTS",
+    "RUNNING_USUAL",
+    "SORTS",
+    "USUAL",
+    "JobCard",
+    "QueueFilters",
+    "QueueRow",
+    "QueueTotals",
+    "RunningRow",
+    "job_card",
+    "job_row",
+    "others_totals",
+    "queue_age",
+    "queue_csv",
+    "queue_names",
+    "queue_rows",
+    "queue_totals",
+    "running_csv",
+    "running_rows",
+    "running_singles",
+]

@@ -1,0 +1,313 @@
+"""The page of one job: what it asks for, why it waits, its members, and what was seen of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+from django.utils import timezone
+
+from console.inventory.archive import UNKNOWN, Snapshot
+from console.inventory.cells import asw_of_nodes
+from console.inventory.selectors.pods import PodRow, rows_of_pods
+from console.inventory.selectors.viewing import Filters, NotThereError, Reading, mask_of_scope, readings
+from console.queue.choices import JobState, Reason, Sighted
+from console.queue.models import Job, Sighting, Turn
+from console.queue.wording import numbers_for, sentence_for
+from console.tenancy.selectors import tenant_scope
+
+SHOWN_MEMBERS = 200
+SHOWN_SIGHTINGS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonRow:
+    """``numbers``: what the sentence says, as (name, value)."""
+
+    reason: str
+    label: str
+    sentence: str
+    numbers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Equal pods of a job that wait."""
+
+    pods: int
+    gpus: int
+    gpu_milli: int
+    gpu_memory_mib: int
+    cpu_milli: int
+    memory_mib: int
+    mig: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The most pods like its largest ones that find room in one place of the level now, and their GPUs."""
+
+    level: str
+    pods: int
+    gpu_milli: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaRow:
+    """One account above the job's GPUs, in thousandths.  None: not set, or without a bound."""
+
+    account: str
+    model: str
+    nominal: int | None
+    borrowing_limit: int | None
+    lending_limit: int | None
+    hp: int
+    lp: int
+    available: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SightingRow:
+    at: datetime
+    kind: str
+    label: str
+    reason: str
+    reason_label: str
+    pods: int
+    running: int
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    pod: PodRow
+    asw: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobCard:
+    """``state`` "" where it was never seen waiting: then only its members are known.
+
+    ``seats`` are nodes on which it would start, of ``seat_nodes``.  ``starts_by`` None: nobody can say.
+    ``explained_at`` is when the reading was begun that the explanation is of; members are of the newest one.
+    """
+
+    id: int | None
+    source: str
+    cluster: str
+    key: str
+    gang: bool
+    tenant: str
+    state: str
+    pods: int
+    running: int
+    gpu_milli: int
+    models: tuple[str, ...]
+    priority: int
+    tier: str
+    position: int | None
+    min_members: int | None
+    levels: tuple[str, ...]
+    preferred: tuple[str, ...]
+    parts: tuple[Part, ...]
+    first_at: datetime | None
+    since: datetime | None
+    since_known: bool
+    left_at: datetime | None
+    primary: ReasonRow | None
+    others: tuple[ReasonRow, ...]
+    blocks: tuple[Block, ...]
+    seats: tuple[str, ...]
+    seat_nodes: int
+    starts_by: datetime | None
+    quota: tuple[QuotaRow, ...]
+    sightings: tuple[SightingRow, ...]
+    sightings_total: int
+    members: tuple[MemberRow, ...]
+    members_total: int
+    explained_at: datetime | None
+    observed_at: datetime | None
+    period_s: int | None
+
+    @property
+    def waits(self) -> bool:
+        return self.state == JobState.PENDING
+
+    @property
+    def waited_s(self) -> float | None:
+        return (timezone.now() - self.since).total_seconds() if self.since is not None else None
+
+
+def job_row(viewer: Any, cluster: str, key: str, *, source: str = "") -> Job:
+    """The waiting one first, then the gang.  Raises ``NotThereError``: of another tenant's job just as of none."""
+    scope = tenant_scope(viewer)
+    rows = Job.objects.filter(cluster=cluster, key=key).select_related("source", "source__queue_turn")
+    if source:
+        rows = rows.filter(source__name=source)
+    if scope is not None:
+        rows = rows.filter(tenant__in=scope - {""})
+    order = [JobState.PENDING, JobState.RUNNING, JobState.GONE]
+    found = sorted(rows, key=lambda row: (order.index(JobState(row.state)), not row.gang, row.source.name))
+    if not found:
+        raise NotThereError("no such job")
+    return found[0]
+
+
+def job_card(viewer: Any, cluster: str, key: str, *, source: str = "") -> JobCard:
+    """Raises ``NotThereError``: where neither was it ever seen waiting nor does a member of it show in a reading."""
+    scope = tenant_scope(viewer)
+    try:
+        row: Job | None = job_row(viewer, cluster, key, source=source)
+    except NotThereError:
+        row = None
+    wanted = source or (row.source.name if row is not None else "")
+    for reading in readings(Filters(source=wanted, cluster=cluster)):
+        pods = _members(reading.snapshot, cluster, key, gang=row is None or row.gang)
+        pods = pods[mask_of_scope(scope, reading.snapshot)[pods]]
+        if len(pods) or row is not None:
+            return _card(row, reading, pods, scope, key)
+    if row is None:
+        raise NotThereError("no such job")
+    return _card(row, None, np.zeros(0, np.intp), scope, key)
+
+
+def _members(snapshot: Snapshot, cluster: str, key: str, *, gang: bool) -> Any:
+    """Rows of the gang's pods, or of the one pod; those that wait first."""
+    names = [one.name for one in snapshot.clusters]
+    if cluster not in names:
+        return np.zeros(0, np.intp)
+    inside = snapshot.pod_cluster == names.index(cluster)
+    if gang:
+        known = [g for g, one in enumerate(snapshot.gangs)
+                 if one.cluster == cluster and f"{one.namespace}/{one.name}" == key]  # fmt: skip
+        found = np.flatnonzero(inside & np.isin(snapshot.pod_gang, known))
+    else:
+        name = key.partition("/")[2]
+        found = np.array([p for p in np.flatnonzero(inside & (snapshot.pod_gang == UNKNOWN)).tolist()
+                          if snapshot.pod_name[p] == name and snapshot.pod_key(p) == key], np.intp)  # fmt: skip
+    return found[np.argsort(snapshot.pod_node[found] != UNKNOWN, kind="stable")]
+
+
+def _card(row: Job | None, reading: Reading | None, pods: Any, scope: frozenset[str] | None, key: str) -> JobCard:
+    members = _member_rows(reading, pods[:SHOWN_MEMBERS]) if reading is not None else ()
+    seen = _seen(row, scope) if row is not None else _unseen(reading, members, pods, key)
+    return JobCard(
+        **seen,
+        members=members,
+        members_total=len(pods),
+        observed_at=reading.observation.observed_at if reading is not None else None,
+        period_s=reading.period_s if reading is not None else None,
+    )
+
+
+def _seen(row: Job, scope: frozenset[str] | None) -> dict[str, Any]:
+    """What the rows say of a job that was seen waiting."""
+    told, waits = row.told, row.state == JobState.PENDING
+    sightings = Sighting.objects.filter(job=row)
+    turn: Turn | None = getattr(row.source, "queue_turn", None)
+    begun_at = turn.begun_at if turn is not None else None
+    return {
+        "id": row.pk,
+        "source": row.source.name,
+        "cluster": row.cluster,
+        "key": row.key,
+        "gang": row.gang,
+        "tenant": row.tenant,
+        "state": row.state,
+        "pods": row.pods,
+        "running": row.running,
+        "gpu_milli": row.gpu_milli,
+        "models": tuple(name for name in row.models_text.split("|") if name),
+        "priority": row.priority,
+        "tier": "LP" if row.lp else "HP",
+        "position": row.position if waits else None,
+        "min_members": told["min_members"],
+        "levels": tuple(told["levels"]),
+        "preferred": tuple(told["preferred"]),
+        "parts": tuple(Part(**{**part, "mig": tuple(part["mig"])}) for part in told["parts"]),
+        "first_at": row.first_at,
+        "since": row.since if waits else None,
+        "since_known": row.since_known,
+        "left_at": row.left_at,
+        "primary": reason_row(told["reason"], scope) if waits else None,
+        "others": tuple(reason_row(other, scope) for other in told["others"]) if waits else (),
+        "blocks": tuple(Block(*block) for block in told["blocks"]) if waits else (),
+        "seats": tuple(told["seats"]) if waits and scope is None else (),
+        "seat_nodes": told["seat_nodes"] if waits else 0,
+        "starts_by": _starts_by(told, begun_at) if waits else None,
+        "quota": tuple(QuotaRow(**one) for one in told["quota"] if scope is None or one["account"] in scope),
+        "sightings": tuple(_sighting(one) for one in sightings[:SHOWN_SIGHTINGS]),
+        "sightings_total": sightings.count(),
+        "explained_at": begun_at,
+    }
+
+
+def _starts_by(told: dict[str, Any], begun_at: datetime | None) -> datetime | None:
+    """When the last pod whose room it waits for must be gone."""
+    left_s = told["starts_in_s"]
+    return begun_at + timedelta(seconds=left_s) if begun_at is not None and left_s is not None else None
+
+
+def reason_row(reason: dict[str, Any], scope: frozenset[str] | None) -> ReasonRow:
+    numbers = tuple((name.replace("_", " "), "unknown" if value is None else str(value))
+                    for name, value in numbers_for(reason, scope).items())  # fmt: skip
+    word = reason["word"]
+    return ReasonRow(word, str(Reason(word).label), sentence_for(reason, scope), numbers)
+
+
+def _sighting(row: Sighting) -> SightingRow:
+    label = str(Reason(row.reason).label) if row.reason else ""
+    kind = Sighted(row.kind)
+    return SightingRow(row.at, row.kind, str(kind.label), row.reason, label, row.pods, row.running, row.known)
+
+
+def _unseen(reading: Reading | None, members: Iterable[MemberRow], pods: Any, key: str) -> dict[str, Any]:
+    """Of a gang that was never seen waiting only its pods tell."""
+    assert reading is not None
+    first = next(iter(members)).pod
+    snapshot = reading.snapshot
+    record = snapshot.gangs[int(snapshot.pod_gang[pods[0]])]
+    wish = record.topology
+    milli = snapshot.pod_gpus[pods].astype(np.int64) * snapshot.pod_gpu_milli[pods]
+    nobody: dict[str, Any] = dict.fromkeys(
+        ("id", "position", "first_at", "since", "left_at", "primary", "starts_by", "explained_at")
+    )
+    return {
+        **nobody,
+        "source": reading.source,
+        "cluster": first.cluster,
+        "key": key,
+        "gang": True,
+        "tenant": first.tenant or "",
+        "state": "",
+        "pods": 0,
+        "running": int(snapshot.pod_live[pods].sum()),
+        "gpu_milli": int(milli[snapshot.pod_live[pods]].sum()),
+        "models": (),
+        "priority": first.priority,
+        "tier": first.tier,
+        "min_members": record.min_members,
+        "levels": (wish.required,) if wish is not None and wish.required else (),
+        "preferred": (wish.preferred,) if wish is not None and wish.preferred else (),
+        "parts": (),
+        "since_known": False,
+        "others": (),
+        "blocks": (),
+        "seats": (),
+        "seat_nodes": 0,
+        "quota": (),
+        "sightings": (),
+        "sightings_total": 0,
+    }
+
+
+def _member_rows(reading: Reading, pods: Any) -> tuple[MemberRow, ...]:
+    snapshot = reading.snapshot
+    asws = asw_of_nodes(snapshot)
+    found = []
+    for p, row in zip(pods.tolist(), rows_of_pods(reading, pods), strict=True):
+        node = int(snapshot.pod_node[p])
+        domain = int(asws[node]) if node >= 0 else UNKNOWN
+        found.append(MemberRow(row, snapshot.domain_name[domain] if domain != UNKNOWN else None))
+    return tuple(found)

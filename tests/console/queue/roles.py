@@ -1,0 +1,27 @@
+"""Who reads the queue: everybody its own."""
+
+from tests.builders.worlds import world
+from tests.console.queue.scene import explained
+from tests.console.role_matrix import FLEET, SIGNED_IN, Arguments, Route
+
+
+def _job() -> Arguments:
+    explained(world().node("n1").pod("a", gpus=4, tenant="theirs"))
+    return {"cluster": "default", "namespace": "jobs", "name": "a"}
+
+
+def _none() -> Arguments:
+    _job()
+    return {}
+
+
+ROUTES = (
+    Route("queue:list", SIGNED_IN, make=_none),
+    Route("queue:csv", SIGNED_IN, make=_none),
+    Route("queue:job", FLEET, make=_job, denied=404),
+    Route("queue:job-named", FLEET, make=_none, query="?cluster=default&name=jobs/a", denied=404),
+    Route("api:queue", SIGNED_IN, make=_none),
+    Route("api:queue-totals", SIGNED_IN, make=_none),
+    Route("api:queue-running", SIGNED_IN, make=_none),
+)
+TOPICS = {"queue": SIGNED_IN}

@@ -1,0 +1,166 @@
+"""The queue: what is kept of each reading, what a job's page tells of it, and what whom is told."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rest_framework.test import APIClient
+
+from console.inventory.selectors import NotThereError
+from console.queue import selectors, services
+from console.queue.choices import Reason
+from console.queue.models import Job, Standing, Turn
+from console.queue.selectors import QueueFilters
+from console.queue.sightings import Explained
+from console.tenancy.models import Tenant
+from scheduler.admission.reasons import LABELS, PRECEDENCE
+from tests.builders.people import operator, tenant
+from tests.builders.worlds import world
+from tests.console.queue.scene import PODS, TENANTS, WAITING, explained, job, mixed
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_words_are_those_of_the_core() -> None:
+    assert tuple(Reason.values) == PRECEDENCE
+    assert {word: str(Reason(word).label) for word in Reason.values} == LABELS
+
+
+def test_a_job_from_its_wait_to_its_end() -> None:
+    gang = {"gang": "g"}
+    base = world().nodes("n1", "n2").gang("g", 2).pod("a", "n1", 8)
+    explained(base)
+    waits = world(2000).nodes("n1", "n2").gang("g", 2).pod("a", "n1", 8)
+    explained(waits.pod("g-0", gpus=8, **gang).pod("g-1", gpus=8, **gang))
+    row = job("g")
+    assert (row.state, row.reason, row.pods, row.since_known) == ("pending", "capacity", 2, True)
+    free = world(3000).nodes("n1", "n2").gang("g", 2)
+    explained(free.pod("g-0", gpus=8, **gang).pod("g-1", gpus=8, **gang))
+    partly = world(4000).nodes("n1", "n2").gang("g", 2)
+    explained(partly.pod("g-0", "n1", 8, **gang).pod("g-1", gpus=8, **gang))
+    explained(world(5000).nodes("n1", "n2").gang("g", 2).pod("g-0", "n1", 8, **gang).pod("g-1", "n2", 8, **gang))
+    assert (job("g").state, job("g").running, job("g").since) == ("running", 2, row.since)
+    explained(world(6000).nodes("n1", "n2").gang("g", 2))
+    card = selectors.job_card(operator(), "default", "jobs/g")
+    assert (card.state, card.members, card.pods) == ("gone", (), 0)
+    told = [(one.kind, one.reason, one.running) for one in reversed(card.sightings)]
+    assert told == [
+        ("waits", "capacity", 0), ("reason", "fits_now", 0), ("members", "fits_now", 1), ("started", "", 2),
+        ("gone", "", 0),
+    ]  # fmt: skip
+
+
+def test_a_reading_is_kept_once_and_never_after_a_newer_one() -> None:
+    first = explained(world().node("n1").pod("a", gpus=4))
+    assert job("a").since_known is False, "nobody knows how long it waited before the first reading"
+    assert services.next_reading(first.source_id) is None
+    assert services.explain_due() == 0
+    second = explained(world(2000).node("n1").pod("a", gpus=8).pod("b", gpus=1))
+    before = list(Job.objects.values())
+    assert not services.keep(first.source_id, first, Explained(first.revision, (), {}, 0.0))
+    assert list(Job.objects.values()) == before
+    assert (Turn.objects.get().revision, job("b").since_known) == (second.revision, True)
+    assert Standing.objects.filter(running__isnull=False).count() == 1
+
+
+def test_each_job_has_one_reason_and_sums_add_up() -> None:
+    explained(mixed())
+    found = {row.key.partition("/")[2]: row.reason for row in selectors.queue_rows(operator(), QueueFilters()).rows}
+    assert found == {
+        "quota-a": "quota", "room-b": "fits_now", "before-d": "fits_now", "behind-c": "queued", "away-e": "constraint",
+        "victims-f": "waiting_for_victims", "taint-g": "misconfigured", "huge-h": "misconfigured",
+        "nomodel-i": "no_such_model",
+    }  # fmt: skip
+    totals = selectors.queue_totals(operator())
+    assert totals.jobs == len(WAITING) == sum(one.jobs for one in totals.reasons)
+    assert totals.gpu_milli == sum(one.gpu_milli for one in totals.reasons)
+    standing = Standing.objects.get()
+    assert standing.totals == {one.reason: [one.jobs, one.gpu_milli] for one in totals.reasons}
+    rows = {row.key: row for row in selectors.running_rows(operator(), QueueFilters()).rows}
+    assert (rows["jobs/rb"].nodes, rows["jobs/rb"].asws, rows["jobs/rb"].entropy) == (2, 2, 0.5983)
+    waits = selectors.job_card(operator(), "default", "jobs/victims-f")
+    assert waits.starts_by is not None
+    assert [(one.account, one.hp, one.available) for one in
+            selectors.job_card(operator(), "default", "jobs/quota-a").quota] == [("dept", 8000, 0)]  # fmt: skip
+
+
+PAGES = (
+    "/queue/?limit=200", "/queue/?show=running", "/queue.csv", "/queue.csv?show=running", "/api/v1/queue/",
+    "/api/v1/queue/running/", "/api/v1/queue/totals/",
+)  # fmt: skip
+
+
+def _foreign(own: set[str]) -> set[str]:
+    """Names that a person of these tenants must nowhere read."""
+    pods = {pod for pod, fields in PODS.items() if fields["tenant"] not in own}
+    return pods | (set(TENANTS) - own) | ({"app=hush"} if not own & {"t-b", "t-c"} else set())
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(own=st.sets(st.sampled_from(TENANTS), max_size=3))
+def test_nobody_reads_a_name_of_others(own: set[str]) -> None:
+    """Whatever tenants somebody belongs to: names of others are in no row and no card, and they count in sums."""
+    if not Turn.objects.exists():
+        explained(mixed())
+    person = tenant("t-a")
+    person.tenants.set([Tenant.objects.get_or_create(name=name)[0] for name in own])
+    rows = selectors.queue_rows(person, QueueFilters(), size=200).rows
+    found: list[Any] = [*rows, *selectors.running_rows(person, QueueFilters(), size=200).rows]
+    found += [selectors.queue_names(person), selectors.running_singles(person)]
+    for pod, of in WAITING.items():
+        if of in own:
+            found.append(selectors.job_card(person, "default", f"jobs/{pod}"))
+        else:
+            with pytest.raises(NotThereError):
+                selectors.job_card(person, "default", f"jobs/{pod}")
+    text = repr(found)
+    assert {name for name in _foreign(own) if name in text} == set()
+    mine = sum(of in own for of in WAITING.values())
+    others = selectors.others_totals(person)
+    assert others is not None
+    assert (len(rows), others.jobs) == (mine, len(WAITING) - mine)
+
+
+def test_no_page_and_no_answer_carries_a_name_of_others() -> None:
+    explained(mixed())
+    person = tenant("t-a", "t-f")
+    texts = {path: _read(person, path) for path in (*PAGES, reverse("queue:job", args=["default", "jobs", "quota-a"]))}
+    foreign = _foreign({"t-a", "t-f"})
+    assert {(path, name) for path, text in texts.items() for name in foreign if name in text} == set()
+    assert _client(person, "").get(reverse("queue:job", args=["default", "jobs", "room-b"])).status_code == 404
+
+
+def _read(person: Any, path: str) -> str:
+    answer = _client(person, path).get(path)
+    assert answer.status_code == 200, path
+    body: bytes = answer.getvalue() if answer.streaming else answer.content
+    return body.decode()
+
+
+def _client(person: Any, path: str) -> Any:
+    if path.startswith("/api"):
+        api = APIClient()
+        api.force_authenticate(person)
+        return api
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def test_filters_orders_and_the_file_are_one() -> None:
+    explained(mixed())
+    viewer = operator()
+    rows = selectors.queue_rows(viewer, QueueFilters(reason="misconfigured"), sort="-gpus").rows
+    assert [row.key for row in rows] == ["jobs/huge-h", "jobs/taint-g"]
+    assert selectors.queue_totals(viewer, QueueFilters(reason="quota")).jobs == 1
+    assert [row.key for row in selectors.queue_rows(viewer, QueueFilters(model="H20")).rows] == ["jobs/taint-g"]
+    lines = _read(viewer, "/queue.csv?tenant=t-d&sort=priority").splitlines()
+    assert [line.split(",")[2] for line in lines[1:]] == ["jobs/before-d", "jobs/room-b"]
+    page = _read(viewer, "/queue/?show=running&text=rb")
+    assert "jobs/rb" in page
+    assert "jobs/ra" not in page
+    card = selectors.job_card(viewer, "default", "jobs/rb")
+    assert (card.state, card.members_total, card.tenant) == ("", 2, "t-b")
