@@ -5,16 +5,17 @@ without one may run for ever, so a start that depends on it is unknown, never gu
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from scheduler.admission.diagnosis import Ground
 from scheduler.admission.jobs import Job
 from scheduler.admission.room import Room, room_of
-from scheduler.admission.seating import Seats, find
+from scheduler.admission.seating import Seats, find, take
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
 from scheduler.placement.prey import without
+from scheduler.plan.ask import within
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,21 @@ class Reservation:
     @property
     def nodes(self) -> tuple[int, ...]:
         return self.seats.nodes if self.seats is not None else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """Large jobs get a reservation, and others may start before them only where they are out of the way by then.
+
+    Raises ``ParamError`` for the first field out of range.
+    """
+
+    large_gpus: int = 64  # jobs of at least so many are large
+    estimates: Mapping[str, int] = field(default_factory=dict)  # running pod or gang -> instant at which it ends
+    runtimes_s: Mapping[str, int] = field(default_factory=dict)  # pending job -> how long it will run
+
+    def __post_init__(self) -> None:
+        within("large_gpus", self.large_gpus, 1, 1_000_000)
 
 
 def ends_of(snapshot: Snapshot, estimates: Mapping[str, int]) -> Longs:
@@ -68,19 +84,21 @@ def releases(snapshot: Snapshot, ends: Longs, now_s: int) -> tuple[Release, ...]
     return tuple(found)
 
 
-def reserve(ground: Ground, job: Job, ends: Longs, only: Bools | None = None) -> Reservation:
-    """The earliest instant at which the job finds seats, and which; others in the queue are not looked at.
+def reserve(
+    ground: Ground, job: Job, ends: Longs, only: Bools | None = None, taken: Sequence[Seats] = ()
+) -> Reservation:
+    """The earliest instant at which the job finds seats, and which; of others in the queue only ``taken`` is counted.
 
     Room only grows as pods end, so that the instant is found by halves.
     """
     known = np.unique(np.maximum(ends[ends != ABSENT], ground.now_s))
     instants = np.unique(np.append(known, ground.now_s))
-    low, high, seats = 0, len(instants) - 1, _seats(ground, job, ends, int(instants[-1]), only)
+    low, high, seats = 0, len(instants) - 1, _seats(ground, job, ends, int(instants[-1]), only, taken)
     if seats is None:
         return Reservation(job.key, None, None, job.gpu_milli, _unknown(ground, job, ends))
     while low < high:
         middle = (low + high) // 2
-        found = _seats(ground, job, ends, int(instants[middle]), only)
+        found = _seats(ground, job, ends, int(instants[middle]), only, taken)
         if found is None:
             low = middle + 1
         else:
@@ -101,11 +119,17 @@ def backfills(job: Job, reserved: Sequence[Reservation], runtime_s: int | None, 
     return tuple(sorted(closed))
 
 
-def _seats(ground: Ground, job: Job, ends: Longs, at_s: int, only: Bools | None) -> Seats | None:
+def _seats(
+    ground: Ground, job: Job, ends: Longs, at_s: int, only: Bools | None, taken: Sequence[Seats]
+) -> Seats | None:
     room: Room = ground.now
     gone = (ends != ABSENT) & (ends <= at_s)
     if gone.any():
         room = room_of(without(ground.snapshot, gone), ground.rules, [part.pods[0] for part in job.parts])
+    if taken:
+        room = room.copy()
+        for seats in taken:
+            take(room, seats)
     return find(room, job, only=only).seats
 
 

@@ -53,12 +53,16 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Of one kind of job, alone.  ``fits``: it finds seats now; ``waits``: it finds them when others have left."""
+    """Of one kind of job, alone.
+
+    ``fits``: it finds seats now; ``waits``: it finds them when others have left; ``misfit``: nothing would ever do.
+    """
 
     reasons: tuple[Reason, ...]
     fits: bool
     waits: bool
     blocks: tuple[tuple[str, int], ...]
+    misfit: bool
 
 
 def ground_of(
@@ -83,20 +87,20 @@ def judge(ground: Ground, job: Job, only: Bools | None) -> Verdict:
 def _judged(ground: Ground, job: Job, only: Bools | None) -> Verdict:
     wrong = faults_of(ground.snapshot, ground.rules, ground.sizes, job)
     if wrong and job.parts and any(reason.numbers.get("fault") != "members" for reason in wrong):
-        return Verdict(tuple(wrong), False, False, ())
+        return Verdict(tuple(wrong), False, False, (), True)
     if ground.left <= 0:
         unseen = Reason(NOT_EVALUATED, "Nobody has looked at it yet: the searches allowed at one time were used up.")
-        return Verdict((*wrong, unseen), False, False, ())
+        return Verdict((*wrong, unseen), False, False, (), True)
     ground.left -= 1
     found = find(ground.now, job, only=only)
     room = tuple(blocks(ground.now, job))
     if found.seats is not None:
-        return Verdict(tuple(wrong), not wrong, False, room)
+        return Verdict(tuple(wrong), not wrong, False, room, bool(wrong))
     ground.left -= 1
     then = find(ground.later, job, only=only) if ground.leaving else found
     if then.seats is not None:
-        return Verdict((*wrong, _leaving(ground, job, then)), False, not wrong, room)
-    return Verdict((*wrong, *_space(ground, job, then, only)), False, False, room)
+        return Verdict((*wrong, _leaving(ground, job, then)), False, not wrong, room, bool(wrong))
+    return Verdict((*wrong, *_space(ground, job, then, only)), False, False, room, bool(wrong))
 
 
 def _leaving(ground: Ground, job: Job, then: Found) -> Reason:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from scheduler.admission.backfill import Backfill, Reservation, backfills, ends_of, reserve
 from scheduler.admission.diagnosis import Ground, Verdict, ground_of, judge, quota_reason
 from scheduler.admission.jobs import Job, pending_jobs
 from scheduler.admission.order import QueueRules, queue_order
@@ -18,7 +19,7 @@ from scheduler.admission.reasons import FITS_NOW, PRECEDENCE, QUEUED, Reason, fi
 from scheduler.admission.room import Room
 from scheduler.admission.seating import Seats, find, take
 from scheduler.cluster.feasibility import eligibility
-from scheduler.cluster.snapshot import UNKNOWN, Bools, Snapshot
+from scheduler.cluster.snapshot import UNKNOWN, Bools, Longs, Snapshot
 
 SEARCHES = 20_000
 
@@ -64,6 +65,12 @@ class Explained:
     now_s: int
     rows: tuple[Explanation, ...]
     totals: Mapping[str, int] = field(default_factory=dict)  # reason -> jobs, in the order of precedence
+    reservations: tuple[Reservation, ...] = ()  # of large jobs, where backfill is asked for
+
+    @property
+    def starts(self) -> tuple[Explanation, ...]:
+        """Jobs that would start now, in the order of the queue: within quota, all of their pods, no slot twice."""
+        return tuple(row for row in self.rows if row.reason.word == FITS_NOW)
 
     def row(self, key: str) -> Explanation | None:
         """Of the job of this key, or of the one that the pod of this key belongs to."""
@@ -79,11 +86,13 @@ def explain(
     book: Book | None = None,
     now_s: int | None = None,
     rules: QueueRules | None = None,
+    backfill: Backfill | None = None,
     budget: int = SEARCHES,
     seed: int = 0,
 ) -> Explained:
     """One row per pending job.  ``budget`` counts searches for seats: jobs beyond it are not evaluated, and say so.
 
+    ``backfill``: large jobs that find no room keep others from where they will start, unless those end before.
     ``seed`` is there as for every planner, and nothing is drawn.  Equal input gives the equal answer, whatever the
     order of its rows.
     """
@@ -94,9 +103,11 @@ def explain(
     instant = snapshot.now_s if now_s is None else now_s
     ordered = queue_order(snapshot, jobs, accounts, rules or QueueRules(), instant)
     ground = ground_of(snapshot, eligible, jobs, accounts, instant, budget)
-    rows = tuple(_walk(ground, ordered))
+    stage = _stage_of(ground, backfill)
+    rows = tuple(_walk(ground, stage, ordered))
     counts = Counter(row.reason.word for row in rows)
-    return Explained(snapshot, accounts, instant, rows, {word: counts[word] for word in PRECEDENCE if counts[word]})
+    totals = {word: counts[word] for word in PRECEDENCE if counts[word]}
+    return Explained(snapshot, accounts, instant, rows, totals, tuple(stage.reserved))
 
 
 @dataclass(slots=True, eq=False)
@@ -108,11 +119,26 @@ class _Stage:
     book: Book
     hopeless: set[tuple[object, ...]] = field(default_factory=set)
     first_taker: str = ""
+    backfill: Backfill | None = None
+    ends: Longs | None = None  # [p] where backfill is asked for
+    taken: list[Seats] = field(default_factory=list)
+    reserved: list[Reservation] = field(default_factory=list)
+
+    def closed(self, job: Job, now_s: int) -> tuple[int, ...]:
+        """Nodes that are reserved for others from before the instant at which the job would end."""
+        if self.backfill is None:
+            return ()
+        return backfills(job, self.reserved, self.backfill.runtimes_s.get(job.key), now_s)
 
 
-def _walk(ground: Ground, jobs: Sequence[Job]) -> Iterator[Explanation]:
+def _stage_of(ground: Ground, backfill: Backfill | None) -> _Stage:
     now = ground.now.copy()
-    stage = _Stage(now, ground.later.copy() if ground.leaving else now, ground.book)
+    ends = None if backfill is None else ends_of(ground.snapshot, backfill.estimates)
+    later = ground.later.copy() if ground.leaving else now
+    return _Stage(now, later, ground.book, backfill=backfill, ends=ends)
+
+
+def _walk(ground: Ground, stage: _Stage, jobs: Sequence[Job]) -> Iterator[Explanation]:
     position, cluster = 0, UNKNOWN
     for job in jobs:
         position = position + 1 if job.cluster == cluster else 1
@@ -132,8 +158,8 @@ def _explained(ground: Ground, stage: _Stage, job: Job, position: int) -> Explan
         reasons.append(behind) if behind else None
         if seats is not None and verdict.fits:
             reasons.append(_starts(ground.snapshot, seats))
-    elif verdict.fits:
-        reasons = [reason for reason in reasons if reason.word != FITS_NOW]
+    if refusal is None and seats is None and not verdict.misfit:
+        _reserve(ground, stage, job, only)
     primary, others = first(reasons)
     return Explanation(
         job, ground.snapshot.clusters[job.cluster].name, position, primary, others, _blocks(job, verdict), seats
@@ -172,6 +198,10 @@ def _staged(ground: Ground, stage: _Stage, job: Job, verdict: Verdict) -> tuple[
     refusal, only = _by_quota(ground.snapshot, stage.book, job)
     if refusal is not None:
         return None, replace(quota_reason(refusal), word=QUEUED)
+    closed = stage.closed(job, ground.now_s)
+    if closed:
+        only = np.ones(len(ground.snapshot.node_name), np.bool_) if only is None else only.copy()
+        only[list(closed)] = False
     kind = (*job.kind, None if only is None else only.tobytes())
     found = None if kind in stage.hopeless else find(stage.now if verdict.fits else stage.later, job, only=only).seats
     if found is None:
@@ -183,6 +213,7 @@ def _staged(ground: Ground, stage: _Stage, job: Job, verdict: Verdict) -> tuple[
         )
     if verdict.fits:
         take(stage.now, found)
+        stage.taken.append(found)
     if stage.later is not stage.now:
         take(stage.later, found)
     if not verdict.fits:
@@ -190,6 +221,14 @@ def _staged(ground: Ground, stage: _Stage, job: Job, verdict: Verdict) -> tuple[
     stage.book = _charged(ground.snapshot, stage.book, job, found)
     stage.first_taker = stage.first_taker or job.key
     return found, None
+
+
+def _reserve(ground: Ground, stage: _Stage, job: Job, only: Bools | None) -> None:
+    """Room for a large job at the first instant at which it will find some, behind those that start before it."""
+    if stage.backfill is None or stage.ends is None or job.gpus < stage.backfill.large_gpus:
+        return
+    earlier = [*stage.taken, *(one.seats for one in stage.reserved if one.seats is not None)]
+    stage.reserved.append(reserve(ground, job, stage.ends, only, earlier))
 
 
 def _charged(snapshot: Snapshot, book: Book, job: Job, seats: Seats) -> Book:

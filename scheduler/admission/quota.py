@@ -33,30 +33,8 @@ class Refusal:
     available_milli: int  # never negative
     used_milli: int  # of ``at`` and all below, in the measure of the limit
     limit_milli: int  # what ``at`` may use: its cap, or its quota and what it may borrow
-    possible: bool  # False: even where nobody used anything
-
-    @property
-    def missing_milli(self) -> int:
-        return self.asked_milli - self.available_milli
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """One account and model (ALL: all together); thousandths of GPUs.  None: not set, or without a bound."""
-
-    account: str
-    parent: str | None
-    model: str
-    nominal_milli: int | None
-    borrowing_limit_milli: int | None
-    lending_limit_milli: int | None
-    quota_milli: int  # nominal, and what children lend
-    hp_milli: int  # of the account and all below
-    lp_milli: int
-    borrowed_milli: int  # used beyond its quota
-    lent_milli: int  # of its quota, used by others: each lender's part of what is borrowed is as its unused part
-    available_milli: int | None  # None: no quota holds it
-    over_milli: int  # beyond all that it may use
+    possible: bool  # False: not even where nobody used anything
+    missing_milli: int  # by which the limit would have to grow; more than is asked where it is exceeded already
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +80,7 @@ class Book:
 
     def check(self, tenant: str | None, model: str, milli: int, *, lp: bool = False) -> Refusal | None:
         """Whether the tenant may use ``milli`` more of the model; nobody's pods and unlisted tenants have no quota."""
-        if tenant is None or tenant not in self.tree.accounts:
+        if tenant is None or tenant not in self.tree.accounts or milli <= 0:
             return None
         refused = self._capped(tenant, milli)
         if refused is None and not lp:
@@ -173,17 +151,22 @@ class Book:
         inside = {account.name for account in self.tree.line(tenant)}
         found = []
         for name in self.tree.below(self.tree.root(tenant)):
-            unused = self._unused(name, model)
+            unused = self.unused(name, model)
             if name not in inside and unused > 0:
                 found.append((name, unused))
         return tuple(sorted(found, key=lambda one: (-one[1], one[0])))
 
-    def _unused(self, name: str, model: str) -> int:
+    def unused(self, name: str, model: str) -> int:
         """Own nominal quota that is neither used nor kept at home."""
         quota = self.tree.accounts[name].quotas.get(model, NO_QUOTA)
         key = name, model
         free = self.tree.subtree.get(key, 0) - max(self.tree.home.get(key, 0), self.charged.get(key, 0))
         return max(0, min(quota.nominal or 0, free))
+
+    def beyond_quota(self, name: str, model: str) -> int:
+        """What the account's own pods use beyond its nominal quota."""
+        nominal = self.tree.accounts[name].quotas.get(model, NO_QUOTA).nominal or 0
+        return max(0, self.hp.get((name, model), 0) - nominal)
 
     def _excess(self, name: str, model: str) -> tuple[int, int]:
         """Use beyond the tenant's own quota of the model, or of all models, and what of its use LP pods have."""
@@ -202,7 +185,7 @@ class Book:
             if account.cap_milli is not None and used + milli > account.cap_milli:
                 return Refusal(
                     tenant, ALL, account.name, CAP, milli, max(0, account.cap_milli - used), used, account.cap_milli,
-                    milli <= account.cap_milli,
+                    milli <= account.cap_milli, used + milli - account.cap_milli,
                 )  # fmt: skip
         return None
 
@@ -217,7 +200,8 @@ class Book:
             limit += account.quotas[model].borrowing_limit or 0
         most = self._most(tenant, model)
         possible = most is None or milli <= most
-        return Refusal(tenant, model, bound.at, bound.limit, milli, max(0, bound.milli), used, limit, possible)
+        available, missing = max(0, bound.milli), milli - bound.milli
+        return Refusal(tenant, model, bound.at, bound.limit, milli, available, used, limit, possible, missing)
 
     def _bound(self, name: str, model: str) -> _Bound | None:
         """What the account may still use of the model and which account says so; None: no quota holds it."""

@@ -255,14 +255,16 @@ def room_of(snapshot: Snapshot, rules: Eligibility, waiting: Iterable[int]) -> R
     usable = snapshot.node_usable
     limited = snapshot.node_max_pods != NO_LIMIT
     places = np.where(limited, snapshot.node_max_pods.astype(np.int64) - held.pods, MANY)
+    cpu, memory = snapshot.node_cpu_milli - held.used_cpu_milli, snapshot.node_memory_mib - held.used_memory_mib
+    over = (held.over_committed_milli > 0) | (cpu < 0) | (memory < 0)  # nobody arrives there, whatever they ask for
     return Room(
         snapshot=snapshot,
         rules=rules,
         company=Company(snapshot, snapshot.pod_live, waiting),
         free=np.where(usable, held.free_gpus, 0).astype(np.int64),
-        cpu=snapshot.node_cpu_milli - held.used_cpu_milli,
-        memory=snapshot.node_memory_mib - held.used_memory_mib,
-        places=np.where(usable, np.maximum(places, 0), 0),
+        cpu=cpu,
+        memory=memory,
+        places=np.where(usable & ~over, np.maximum(places, 0), 0),
         rest_node=held.rest_node.astype(np.int64),
         rest=np.where(usable[held.rest_node], held.rest_milli, 0).astype(np.int64),
         residents=pods_by_node(snapshot),
