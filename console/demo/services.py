@@ -12,16 +12,25 @@ from console.tenancy.choices import DEMO_LOGINS, Role
 
 # The first departments of the generated worlds, which are their largest; the demo's tenant belongs to the first.
 TENANTS = ("dept-01", "dept-02", "dept-03", "dept-06")
+# Above them, in the book; the demo's tenant admin divides what the first has.
+DEPARTMENTS = ("research", "online", "platform")
 
 
 def seed_people() -> list[str]:
     """Creates the accounts and tenants that are missing; returns the names of all of the demo's accounts."""
-    tenancy.ensure_tenants(list(TENANTS))
+    tenancy.ensure_tenants([*TENANTS, *DEPARTMENTS])
+    own = {Role.TENANT_USER: list(TENANTS[:1]), Role.TENANT_ADMIN: list(DEPARTMENTS[:1])}
     for name, role in DEMO_LOGINS.items():
-        own = list(TENANTS[:1]) if role is Role.TENANT_USER else []
-        tenancy.ensure_person(name, role, password=name, tenants=own)
+        tenancy.ensure_person(name, role, password=name, tenants=own.get(role, []))
     _seed_rota()
     return list(DEMO_LOGINS)
+
+
+def seed_book() -> bool:
+    """Quotas for who uses the demo's world, once; False where there is a book already."""
+    operator = tenancy.ensure_person("operator", Role.OPERATOR, password="operator", tenants=[])
+    made = tenancy.ensure_book(operator, DEPARTMENTS, reason="The demo's quotas, budgets and prices are invented.")
+    return made is not None
 
 
 def _seed_rota() -> None:

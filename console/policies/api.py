@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework import exceptions, generics, status
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions, generics
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -14,24 +13,7 @@ from console.policies import serializers as shapes
 from console.rest import bodies
 from console.rest.errors import FieldError
 from console.rest.permissions import NeedsPermission
-
-IF_MATCH = OpenApiParameter(
-    "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="the version that was read; 0: nothing was"
-)
-REFUSALS = {
-    412: OpenApiResponse(OpenApiTypes.OBJECT, description="somebody decided meanwhile"),
-    428: OpenApiResponse(OpenApiTypes.OBJECT, description="no version was sent"),
-}
-
-
-class PreconditionFailed(exceptions.APIException):
-    status_code = status.HTTP_412_PRECONDITION_FAILED
-    default_code = "version_changed"
-
-
-class PreconditionRequired(exceptions.APIException):
-    status_code = status.HTTP_428_PRECONDITION_REQUIRED
-    default_code = "version_required"
+from console.rest.versions import IF_MATCH, REFUSALS, PreconditionFailed, PreconditionRequired, etag, version_sent
 
 
 class PolicyList(generics.ListAPIView[Any]):
@@ -129,7 +111,12 @@ class PolicySetting(APIView):
         said, place = self._place(shapes.DecisionSerializer, request.data)
         return self._write(
             lambda: services.set_value(
-                request.user, self._named(name), place, said["value"], reason=said["reason"], version=_version(request)
+                request.user,
+                self._named(name),
+                place,
+                said["value"],
+                reason=said["reason"],
+                version=version_sent(request),
             )
         )
 
@@ -141,7 +128,7 @@ class PolicySetting(APIView):
         said, place = self._place(shapes.ClearingSerializer, request.query_params)
         return self._write(
             lambda: services.clear_value(
-                request.user, self._named(name), place, reason=said["reason"], version=_version(request)
+                request.user, self._named(name), place, reason=said["reason"], version=version_sent(request)
             )
         )
 
@@ -167,13 +154,4 @@ class PolicySetting(APIView):
 
 
 def _answer(row: Any) -> Response:
-    return Response(shapes.SettingSerializer(row).data, headers={"ETag": f'"{row.version}"'})
-
-
-def _version(request: Request) -> int | None:
-    said = request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"')
-    if not said:
-        return None
-    if not (said.isascii() and said.isdigit()) or len(said) > 18:
-        raise exceptions.ValidationError({"If-Match": "the version is a whole number, as in the ETag"})
-    return int(said)
+    return Response(shapes.SettingSerializer(row).data, headers=etag(row.version))

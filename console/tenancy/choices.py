@@ -93,5 +93,6 @@ DEMO_LOGINS: dict[str, Role] = {
     "approver": Role.APPROVER,
     "approver2": Role.APPROVER,
     "tenant": Role.TENANT_USER,
+    "lead": Role.TENANT_ADMIN,
     "viewer": Role.VIEWER,
 }

@@ -74,6 +74,10 @@ STATES: dict[str, Look] = {
     "refused": Look("bad", "thumb-down", "Refused"),
     "withdrawn": Look("", "circle-x", "Withdrawn"),
     "taken_back": Look("bad", "circle-x", "Taken back"),
+    "over_quota": Look("bad", "alert-triangle", "over"),
+    "over_cap": Look("bad", "alert-triangle", "over its cap"),
+    "budget_used": Look("bad", "hand-stop", "budget used up"),
+    "budget_warns": Look("warn", "alert-triangle", "budget warns"),
 }
 
 

@@ -13,11 +13,19 @@ from console.tenancy.selectors.book import (
     seen_by,
 )
 from console.tenancy.selectors.budgets import Burn, burns, stops
-from console.tenancy.selectors.charges import Account, Bill, Line, Sum, bill
-from console.tenancy.selectors.people import TokenRow, permissions_of, tenant_scope, tokens_of
+from console.tenancy.selectors.charges import Account, Bill, Line, Sum, bill, counting_now, history_of
+from console.tenancy.selectors.people import TokenRow, may_edit, members_of, permissions_of, tenant_scope, tokens_of
 from console.tenancy.selectors.records import Theirs, min_runtimes, tenant_records, theirs_of
-from console.tenancy.selectors.standings import TenantFilters, TenantRow, Tree, tenant_tree
-from console.tenancy.selectors.use import Known, Stretch, history
+from console.tenancy.selectors.standings import (
+    OneTenant,
+    TenantFilters,
+    TenantRow,
+    Tree,
+    tenant_names,
+    tenant_of,
+    tenant_tree,
+)
+from console.tenancy.selectors.use import Known, Stretch
 
 __all__ = [
     "Account",
@@ -27,6 +35,7 @@ __all__ = [
     "EditionRow",
     "Known",
     "Line",
+    "OneTenant",
     "Page",
     "Stretch",
     "Sum",
@@ -40,14 +49,19 @@ __all__ = [
     "book_now",
     "burns",
     "changes_since",
+    "counting_now",
     "edition_of",
     "edition_row",
     "editions",
-    "history",
+    "history_of",
+    "may_edit",
+    "members_of",
     "min_runtimes",
     "permissions_of",
     "seen_by",
     "stops",
+    "tenant_names",
+    "tenant_of",
     "tenant_records",
     "tenant_scope",
     "tenant_tree",

@@ -16,7 +16,17 @@ from console.tenancy.periods import Period
 from console.tenancy.prices import Prices
 from console.tenancy.selectors.book import book_now, path_of
 from console.tenancy.selectors.people import tenant_scope
-from console.tenancy.selectors.use import GPU_HOUR_US, MEASURES, MILLI_HOUR_US, Known, Sums, known_of, sums_of
+from console.tenancy.selectors.use import (
+    GPU_HOUR_US,
+    MEASURES,
+    MILLI_HOUR_US,
+    Known,
+    Stretch,
+    Sums,
+    history,
+    known_of,
+    sums_of,
+)
 
 _AT = {Tier.HP: MEASURES.index("hp"), Tier.LP: MEASURES.index("lp")}
 
@@ -91,10 +101,23 @@ def bill(viewer: Any, period: Period, tenant: str = "", *, now: datetime | None 
     return Bill(period, accounts, total(one.whole for one in accounts), known, counted_until())
 
 
+def counting_now() -> datetime:
+    """The clock by which periods are named."""
+    return timezone.now()
+
+
 def counted_until() -> datetime | None:
     """The oldest of the newest readings: until then everything that was read is counted."""
     found: datetime | None = UsageFeed.objects.aggregate(Min("at"))["at__min"]
     return found
+
+
+def history_of(viewer: Any, tenant: str, period: Period, model: str = "", *, days: bool = False) -> list[Stretch]:
+    """Mean GPUs of a tenant with its teams, hour by hour or day by day; nothing of those one may not see."""
+    scope = tenant_scope(viewer)
+    if scope is not None and tenant not in scope:
+        return []
+    return history(period, with_teams(book_now().docs, tenant), tenant, model, days=days)
 
 
 def with_teams(docs: Docs, tenant: str) -> set[str]:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from knox.models import AuthToken
 
 from console.tenancy.choices import PERMISSIONS
-from console.tenancy.models import Tenant
+from console.tenancy.models import Tenant, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +47,20 @@ def _with_children(names: set[str]) -> frozenset[str]:
         level = set(Tenant.objects.filter(parent__name__in=level).values_list("name", flat=True)) - names
         names = names | level
     return frozenset(names)
+
+
+def members_of(viewer: Any, tenant: str) -> list[tuple[str, str]]:
+    """(name, role in words) of the people of a tenant that the viewer may see; those of its parents are not listed."""
+    scope = tenant_scope(viewer)
+    if scope is not None and tenant not in scope:
+        return []
+    rows = User.objects.filter(tenants__name=tenant, is_active=True).order_by("username")
+    return [(row.get_username(), str(row.get_role_display())) for row in rows]
+
+
+def may_edit(viewer: Any, tenant: str) -> bool:
+    """Whether the book lets this person edit the entry: operators any, a department's admin those of its teams."""
+    if viewer.has_perm("tenancy.set_quotas"):
+        return True
+    own = set(viewer.tenants.values_list("name", flat=True)) if viewer.has_perm("tenancy.divide_quotas") else set()
+    return bool(own) and tenant not in own and tenant in _with_children(own)

@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from console.tenancy.entries import Document, Key
 from console.tenancy.models import Book, UsageFeed
 from console.tenancy.selectors.book import COHORT, TENANT, Page, book_now, seen_by
+from console.tenancy.selectors.budgets import Burn, burns
 from console.tenancy.selectors.people import tenant_scope
 from console.tenancy.selectors.use import feeds
 from console.tenancy.standing import GPU, Standing
@@ -36,6 +37,11 @@ class TenantFilters:
         return cls(**said)
 
 
+class OfModel(NamedTuple):
+    gpu_model: str  # "" where pods wait for any of several
+    standing: Standing
+
+
 @dataclass(frozen=True, slots=True)
 class TenantRow:
     """One tenant with its teams (or a cohort): the sum over the models that are asked for, and each of them.
@@ -49,7 +55,7 @@ class TenantRow:
     document: Document | None
     version: int
     whole: Standing
-    models: list[tuple[str, Standing]]
+    models: list[OfModel]
     cap: int | None
     cap_used: int
     over_cap: bool
@@ -93,10 +99,10 @@ def tenant_tree(viewer: Any, filters: TenantFilters | None = None) -> Tree:
     seen = seen_by(viewer, page)
     names = {key[1] for key in page.docs if key[0] == TENANT} | {key[1] for key, _ in found if key[0] == TENANT}
     shown = names if scope is None else names & scope
-    of_key: defaultdict[Key, list[tuple[str, Standing]]] = defaultdict(list)
+    of_key: defaultdict[Key, list[OfModel]] = defaultdict(list)
     for (key, model), standing in found.items():
         if not filters.model or model == filters.model:
-            of_key[key].append((model, standing))
+            of_key[key].append(OfModel(model, standing))
     rows = [_row(page, key, depth, seen, of_key[key], caps, theirs) for key, depth in _in_order(seen, shown)]
     models = sorted({model for key, model in found if model and (scope is None or key[1] in scope)})
     return Tree(
@@ -110,6 +116,42 @@ def tenant_tree(viewer: Any, filters: TenantFilters | None = None) -> Tree:
         period_s=max((feed.period_s for feed in every), default=60),
         sources=len(every),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class OneTenant:
+    """A tenant's row of the tree, its entry as it is edited, and its budgets."""
+
+    row: TenantRow
+    entry: dict[str, Any] | None
+    budgets: list[Burn]
+    at: datetime | None
+    period_s: int
+    teams: list[TenantRow]
+
+    def __getattr__(self, name: str) -> Any:
+        """What the row says."""
+        return getattr(self.row, name)
+
+
+def tenant_of(viewer: Any, name: str) -> OneTenant | None:
+    """None where there is none of that name that the viewer may see."""
+    tree = tenant_tree(viewer)
+    rows = [row for row in tree.rows if row.kind == TENANT]
+    row = next((one for one in rows if one.name == name), None)
+    if row is None:
+        return None
+    entry = None if row.document is None else {"kind": TENANT, "name": name, "version": row.version, **row.document}
+    teams = [one for one in rows if one.document is not None and one.document["parent"] == name]
+    return OneTenant(row, entry, burns(viewer, [name]), tree.at, tree.period_s, teams)
+
+
+def tenant_names(viewer: Any, words: str) -> list[str]:
+    """Names that hold the words, of the book and of who uses anything."""
+    scope = tenant_scope(viewer)
+    names = {key[1] for key in book_now().docs if key[0] == TENANT}
+    names |= {key[1] for key, _ in standings_now()[0] if key[0] == TENANT}
+    return sorted(name for name in names if words.casefold() in name.casefold() and (scope is None or name in scope))
 
 
 def standings_now() -> tuple[dict[tuple[Key, str], Standing], dict[str, list[int]]]:
@@ -128,7 +170,7 @@ def _row(
     key: Key,
     depth: int,
     seen: Page,
-    models: list[tuple[str, Standing]],
+    models: list[OfModel],
     caps: Mapping[str, list[int]],
     theirs: Mapping[str, list[str]],
 ) -> TenantRow:
@@ -143,7 +185,10 @@ def _row(
         document=document,
         version=page.versions.get(key, 0),
         whole=whole,
-        models=sorted(((m, s) for m, s in models if _says(s)), key=lambda pair: (-(pair[1].nominal or 0), pair[0])),
+        models=sorted(
+            (one for one in models if _says(one.standing)),
+            key=lambda one: (-(one.standing.nominal or 0), one.gpu_model),
+        ),
         cap=None if cap is None else cap * GPU,
         cap_used=used,
         over_cap=key[0] == TENANT and key[1] in caps,

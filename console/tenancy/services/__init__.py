@@ -20,25 +20,31 @@ from console.tenancy.services.people import (
     require,
     revoke_token,
 )
+from console.tenancy.services.preview import Consequence, Preview, preview
+from console.tenancy.services.seeding import ensure_book
 from console.tenancy.services.usage import UsageRow, record_usage
 
 __all__ = [
     "TOKENS_PER_USER",
     "BookError",
+    "Consequence",
     "Denied",
     "Given",
     "Planned",
+    "Preview",
     "UsageRow",
     "VersionChangedError",
     "VersionMissingError",
     "Wrong",
     "edit_book",
+    "ensure_book",
     "ensure_person",
     "ensure_tenants",
     "given_back",
     "issue_token",
     "person",
     "plan_edit",
+    "preview",
     "put_back",
     "record_usage",
     "require",
