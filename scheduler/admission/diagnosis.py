@@ -189,8 +189,9 @@ def _company(ground: Ground, pod: int, nodes: int, *, everywhere: bool) -> Reaso
             who.append(p)
     kind = "anti_affinity" if who or spec.anti_affinity else "affinity"
     names = ", ".join(snapshot.pod_key(p) for p in who[:NAMED])
-    where = f"on {'all' if everywhere else 'the'} {some(nodes, 'node')} that it may run on" if everywhere else (
-        f"on {some(nodes, 'node')} with room")  # fmt: skip
+    where = f"on {some(nodes, 'node')} with room"
+    if everywhere:
+        where = "on the one node that it may run on" if nodes == 1 else f"on all {nodes} nodes that it may run on"
     with_whom = f" with {names}" if names else f" for {', '.join(spec.affinity)}" if spec.affinity else ""
     sentence = f"{'Anti-affinity' if kind == 'anti_affinity' else 'Affinity'}{with_whom} keeps it out {where}."
     return Reason(CONSTRAINT, sentence, {"constraint": kind, "pods": names, "nodes": nodes})

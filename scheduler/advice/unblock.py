@@ -2,6 +2,7 @@
 or patience.  Nothing is done here: a remedy is a proposal for whoever may decide it.
 
 ``found``: it would start.  ``none``: looked at, and it would not.  ``budget``: the search ended before it knew.
+``unknown``: that depends on what nobody has stated.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,7 +41,8 @@ from scheduler.plan.goal import GANG
 from scheduler.plan.plan import Plan
 
 QUOTA_MORE, VICTIMS, MOVES, SHAPE, MODEL, WAIT = "quota", "victims", "consolidation", "smaller_shape", "model", "wait"
-FOUND, NONE, BUDGET = "found", "none", "budget"
+FOUND, BUDGET, UNSTATED, NONE = "found", "budget", "unknown", "none"
+BEST_FIRST = (FOUND, BUDGET, UNSTATED, NONE)
 Value = int | float | str | None
 
 
@@ -49,7 +51,7 @@ class Remedy:
     """``cost`` in ``unit``; None: unknown, or there is none to state."""
 
     kind: str
-    outcome: str  # FOUND, NONE or BUDGET
+    outcome: str  # of ``BEST_FIRST``
     cost: float | None
     unit: str
     detail: str
@@ -83,10 +85,10 @@ def unblock(
     if row.reason.word == FITS_NOW:
         return ()
     words = {row.reason.word, *(other.word for other in row.others)}
-    if MISCONFIGURED in words:
-        return ()
     eligible = eligibility(found.snapshot)
     ground = ground_of(found.snapshot, eligible, [row.job], found.book, found.now_s, 1_000)
+    if MISCONFIGURED in words:  # its owner has to change it: what helps then is its size alone
+        return tuple(_smaller(ground, row.job)) if row.reason.numbers.get("fault") == "size" else ()
     remedies = [
         *_quota(found, row),
         *_victims(found, row, limits),
@@ -95,13 +97,13 @@ def unblock(
         *_models(found, ground, row.job),
         *_patience(ground, row.job, estimates or {}),
     ]
-    return tuple(sorted(remedies, key=lambda remedy: (FOUND, BUDGET, NONE).index(remedy.outcome)))
+    return tuple(sorted(remedies, key=lambda remedy: BEST_FIRST.index(remedy.outcome)))
 
 
 def solved(remedies: tuple[Remedy, ...]) -> str:
-    """FOUND where anything helps; NONE where everything was looked at and nothing does; else BUDGET."""
+    """The best outcome of all; NONE where everything was looked at and nothing helps, so that no solution exists."""
     outcomes = {remedy.outcome for remedy in remedies}
-    return FOUND if FOUND in outcomes else BUDGET if BUDGET in outcomes else NONE
+    return next((word for word in BEST_FIRST if word in outcomes), NONE)
 
 
 def _quota(found: Explained, row: Explanation) -> Iterator[Remedy]:
@@ -285,8 +287,10 @@ def _patience(ground: Ground, job: Job, estimates: Mapping[str, int]) -> Iterato
     reserved = reserve(ground, job, ends)
     unknown = reserved.unknown_gpu_milli
     if reserved.start_s is None:
-        detail = f"Nobody knows when: {gpus(unknown)} that it could use are held by pods without a known end."
-        yield Remedy(WAIT, BUDGET if unknown else NONE, None, "seconds", detail, {"unknown_milli": unknown})
+        detail = "All ends are stated, and it fits after none of them."
+        if unknown:
+            detail = f"Nobody knows when: {gpus(unknown)} that it could use are held by pods without a known end."
+        yield Remedy(WAIT, UNSTATED if unknown else NONE, None, "seconds", detail, {"unknown_milli": unknown})
         return
     if reserved.start_s <= ground.now_s:
         return

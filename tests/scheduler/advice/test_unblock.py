@@ -80,9 +80,12 @@ def test_moves_free_nothing_where_too_little_is_free() -> None:
     built = world().node("n1").pod("a", "n1", 8).pod("h", gpus=8)
     remedies = _remedies(built)
     assert {kind: remedy.outcome for kind, remedy in remedies.items()} == {
-        "victims": "none", "consolidation": "none", "wait": "budget",
+        "victims": "none", "consolidation": "none", "wait": "unknown",
     }  # fmt: skip
-    assert solved(tuple(remedies.values())) == "budget"
+    assert solved(tuple(remedies.values())) == "unknown"
+    sized = _remedies(world().nodes("n1", "n2").pod("h", gpus=16))
+    assert sized["smaller_shape"].numbers == {"pods": 1, "gpus_per_pod": 8, "fewer_gpus": 8}
+    assert _remedies(world().node("n1").gang("g", 3).pod("g-0", gang="g"), "jobs/g") == {}
 
 
 def test_a_smaller_shape_keeps_the_gpus_where_it_can() -> None:
