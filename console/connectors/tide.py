@@ -227,7 +227,8 @@ def _end_one(moment: _Moment) -> None:
     if moment.world.pending and moment.chance.random() < 0.8:
         waiting = moment.world.pods[moment.chance.choice(list(moment.world.pending))]
         here = (pod.cluster, pod.node or "")
-        fits = _no_larger(waiting, pod) and _admits(moment, here, waiting)
+        # A gang starts together or not at all; alone no member takes a place that is left.
+        fits = waiting.gang is None and _no_larger(waiting, pod) and _admits(moment, here, waiting)
         if fits and shortage(moment.world, here, waiting) is None:
             start: Fields = {"node": pod.node, "phase": "Running", "started_s": moment.second}
             moment.do(PodSet(pod=identity(waiting), fields=start))

@@ -26,6 +26,7 @@ from scheduler.worlds.drivers import with_drivers
 from scheduler.worlds.generate import generate
 from scheduler.worlds.openb import read_openb
 from scheduler.worlds.tables import read_node_table, read_tables
+from scheduler.worlds.waiting import with_waiting
 
 MOST_BYTE = 254  # 255 says no data
 
@@ -158,4 +159,5 @@ def _read_files(upload: Upload, contents: dict[str, bytes]) -> tuple[Document, l
 def found_world(name: str, world: str, *, nodes: int | None, seed: int, hour: int, lively: bool = True) -> Source:
     """A simulated cluster that starts as a named world.  Raises ``InputError``."""
     document = with_drivers(generate(world, nodes=nodes, seed=seed, hour=hour))
+    document = with_waiting(document) if lively else document
     return services.establish_world(name, document, seed=seed, lively=lively)
