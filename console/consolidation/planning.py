@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from console.plans import services as plans
+from console.plans.apart import apart_from
 from console.plans.keeping import kept_alive
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan
@@ -21,14 +22,15 @@ from scheduler.consolidation.planner import ParamError, Params, Progress, consol
 from scheduler.consolidation.worth import worthwhile
 from scheduler.fragmentation.capacity import capacity_of
 from scheduler.fragmentation.shapes import fits, places
+from scheduler.plan.apart import beside
 from scheduler.plan.ask import ask_of
-from scheduler.plan.outcome import closed, moved
+from scheduler.plan.outcome import moved
 from scheduler.plan.plan import Plan as Answer
 from scheduler.plan.resolve import resolve
-from scheduler.plan.statement import settled
 
 log = structlog.get_logger(__name__)
 REPORT_EVERY_S = 0.5
+NAMED = 8  # nodes in a note
 
 
 def compute(plan_id: int) -> None:
@@ -56,7 +58,7 @@ def _compute(plan: Plan, worker: str) -> None:
     reach(Milestone.SNAPSHOT_LOADED)
     reporter = _Reporter(plan.pk, worker)
     params = params_of(plan)
-    answer = beside_held(
+    answer = beside_others(
         plan, now.snapshot, lambda open_to_it: consolidate(open_to_it, params, seed=plan.seed, progress=reporter)
     )
     answer = worth_its_cost(now.snapshot, plans.with_waits(answer, now.snapshot))
@@ -72,14 +74,40 @@ def params_of(plan: Plan) -> Params:
     return Params(models=tuple(plan.models_in_scope), goal=goal, resting=tuple(sorted(resting(plan))), **given)
 
 
-def beside_held(plan: Plan, snapshot: Snapshot, ask: Callable[[Snapshot], Answer]) -> Answer:
-    """The planner's answer that neither fills nor empties nodes that are kept for others."""
-    names = held_for_others(plan)
-    if not names:
-        return ask(snapshot)
-    answer = ask(closed(snapshot, names))
-    told = f"held: {plural(len(names), 'node')} kept for others; they take nobody, and the bound is without them"
-    return settled(msgspec.structs.replace(answer, notes=(*answer.notes, told)), snapshot)
+def beside_others(plan: Plan, snapshot: Snapshot, ask: Callable[[Snapshot], Answer]) -> Answer:
+    """The planner's answer that neither fills nor empties nodes that are kept for others, or drained by them.
+
+    Nodes that are drained later take pods only where what is asked cannot be reached otherwise: better moved twice
+    than a campaign over all nodes of a model that could never begin.
+    """
+    held, others = held_for_others(plan), apart_from(plan)
+    known = set(snapshot.node_name)
+    never, later = {*held, *others.never} & known, {*others.later} - set(held) & known
+    answer, left = beside(snapshot, never | later, ask), len(later)
+    if later and answer.aim is not None and answer.aim.reached < answer.aim.wanted:
+        again = beside(snapshot, never, ask)
+        if again.aim is not None and again.aim.reached > answer.aim.reached:
+            answer, left = again, 0
+    shut = {node: whose for node, whose in others.never.items() if node in never}
+    shut |= {node: whose for node, whose in others.later.items() if node in later and left}
+    told = [
+        *([f"held: {plural(len(held), 'node')} kept for others; they take nobody, and the bound is without them"]
+          if held else []),
+        *_drained_words(shut),
+        *([f"moved twice: {plural(len(later), 'node')} drained later take pods, since not all could leave without them"]
+          if later and not left else []),
+    ]  # fmt: skip
+    return msgspec.structs.replace(answer, notes=(*answer.notes, *told)) if told else answer
+
+
+def _drained_words(shut: dict[str, str]) -> list[str]:
+    """One note for each that drains them; which nodes, as far as they are few."""
+    found = []
+    for whose in sorted(set(shut.values())):
+        nodes = sorted(node for node, one in shut.items() if one == whose)
+        more = f" and {len(nodes) - NAMED:,} more" if len(nodes) > NAMED else ""
+        found.append(f"apart: {plural(len(nodes), 'node')} of {whose} take nobody: {', '.join(nodes[:NAMED])}{more}")
+    return found
 
 
 def worth_its_cost(snapshot: Snapshot, answer: Answer) -> Answer:

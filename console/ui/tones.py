@@ -123,6 +123,7 @@ REASONS: dict[str, Reason] = {
     "max_moves": Reason("point", "Limit on moves reached"),
     "stopped": Reason("player-pause", "Search was stopped before"),
     "whole": Reason("users-group", "All or nothing, and others stay"),
+    "apart": Reason("barrier-block", "Nodes kept for others, or to be drained next"),
     "emptied": Reason("circle-minus", "Emptied by this plan"),
     "cut": Reason("scissors", "Left out by a cut"),
     "not_worth_it": Reason("scale", "Costs more than it gains"),

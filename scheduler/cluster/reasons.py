@@ -27,5 +27,7 @@ IMMOVABLE = ("", "agent", "terminating", "locked", "move_never", "budget", "lend
 # Why a node that could hold a pod is still no target of a plan: the plan empties it, or using it would gain nothing.
 PLAN_REASONS = ("emptied", "empty")
 # Why a plan keeps a node whose pods could all leave: it takes pods of others, it is outside the scope, the limit on
-# moves left it out, the search was stopped before it, or all was asked for and others stay.
-KEPT_REASONS = ("receives", "scope", "max_moves", "stopped", "whole")
+# moves left it out, the search was stopped before it, or all was asked for and others stay.  The last stands for nodes
+# that would take its pods and are kept apart from the plan: held for others, or to be drained next.
+APART = "apart"
+KEPT_REASONS = ("receives", "scope", "max_moves", "stopped", "whole", APART)

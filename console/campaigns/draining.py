@@ -1,0 +1,23 @@
+"""Nodes that campaigns drain, for plans of others and of their own other groups: pods moved there would move twice."""
+
+from console.campaigns.choices import AT_WORK, OVER, GroupState
+from console.campaigns.models import Member
+from console.plans.apart import Apart
+from console.plans.models import Plan
+
+
+def drained_by_others(plan: Plan) -> Apart:
+    """Of groups under way, and of those whose turn comes; without the group that ``plan`` is asked for."""
+    rows = Member.objects.filter(
+        left_out="", group__campaign__source=plan.source_id, group__campaign__cluster=plan.cluster,
+        group__campaign__state__in=AT_WORK,
+    ).exclude(group__state__in=OVER)  # fmt: skip
+    mine = {plan.pk, plan.parent_id} - {None}
+    never: dict[str, str] = {}
+    later: dict[str, str] = {}
+    for name, campaign, state, asked in rows.values_list("name", "group__campaign", "group__state", "group__plan"):
+        if asked in mine:
+            continue
+        waits = state == GroupState.WAITING
+        (later if waits else never)[name] = f"campaign {campaign}, {'drained later' if waits else 'under way'},"
+    return Apart(never, later)
