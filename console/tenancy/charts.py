@@ -69,8 +69,10 @@ def scale_of(rows: Iterable[TenantRow]) -> int:
 
 def bar(one: Standing, whole: int, cap: int | None) -> Bar:
     """From the left: HP of the own quota, borrowed, over, LP; what is lent stands where the quota is not used."""
-    own = one.hp - one.borrowed
-    lengths = ((own, "hp"), (one.borrowed - one.over, "cpu"), (one.over, "stranded"), (one.lp, "lp"))
+    over = min(one.hp, one.over)
+    borrowed = max(0, one.borrowed - over)
+    own = one.hp - over - borrowed
+    lengths = ((own, "hp"), (borrowed, "cpu"), (over, "stranded"), (one.lp, "lp"))
     parts = [_part(0, one.nominal or 0, whole, "sunken")] if one.nominal else []
     at = 0
     for length, fill in lengths:

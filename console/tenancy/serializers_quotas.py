@@ -133,7 +133,7 @@ class StandingSerializer(serializers.Serializer[Any]):
     pending = serializers.IntegerField()
     borrowed = serializers.IntegerField()
     lent = serializers.IntegerField()
-    over = serializers.IntegerField(help_text="of what is borrowed: beyond the limit, or what nobody lends")
+    over = serializers.IntegerField(help_text="beyond what may be borrowed, or beyond the quota where nobody lends")
     may_borrow = serializers.IntegerField(allow_null=True)
 
 

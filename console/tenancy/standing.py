@@ -37,7 +37,7 @@ class Standing(NamedTuple):
     pending: int
     borrowed: int
     lent: int
-    over: int  # of what is borrowed: beyond the limit, or what nobody lends
+    over: int  # beyond what may be borrowed, or beyond the quota where nobody lends
     may_borrow: int | None  # in all, what is borrowed now included
 
 

@@ -1,10 +1,11 @@
 """The book as the core reads it, and the quotas that clusters bring themselves."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from console.tenancy.entries import LIMITS
+from console.tenancy.entries import Docs, Document
 from console.tenancy.selectors.book import COHORT, TENANT, book_now
 from console.tenancy.selectors.people import tenant_scope
 from console.tenancy.selectors.use import feeds
@@ -27,7 +28,7 @@ def tenant_records(theirs: Iterable[Mapping[str, Any]] = ()) -> tuple[dict[str, 
 
     ``theirs``: what a snapshot lists.  Cohorts are tenants named ``cohort/...``.  By name.
     """
-    found = {record["name"]: record for record in _ours()}
+    found = {record["name"]: record for record in records_of(book_now().docs)}
     for record in theirs:
         plain = dict(record)
         if says_something(plain) or plain["name"] not in found:
@@ -40,29 +41,43 @@ def says_something(record: Mapping[str, Any]) -> bool:
     return any(record.get(field) not in (None, [], ()) for field in _SAYS)
 
 
-def _ours() -> list[dict[str, Any]]:
-    docs = book_now().docs
-    found = []
-    for (kind, name), document in docs.items():
-        if kind not in (TENANT, COHORT):
-            continue
-        cohort = document.get("cohort") if kind == TENANT else document["parent"]
-        parent = document["parent"] if kind == TENANT else None
-        found.append(
-            {
-                "name": name if kind == TENANT else COHORT_PREFIX + name,
-                "parent": parent or (COHORT_PREFIX + cohort if cohort else None),
-                "cohort": cohort,
-                "cap_gpus": document.get("cap_gpus"),
-                "guarantee_gpus": document.get("guarantee_gpus"),
-                "weight": document["weight"],
-                "quotas": [
-                    {"gpu_model": model, **{name: limits[name] for name in LIMITS}}
-                    for model, limits in document["quotas"].items()
-                ],
-            }
-        )
-    return found
+def records_of(docs: Docs) -> list[dict[str, Any]]:
+    """The book's own records.  In the core what teams have comes on top of their department's, in the book it is part
+    of it: a department hands over the part that none of its teams has."""
+    divided: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    guaranteed: Counter[str] = Counter()
+    for (kind, _), document in docs.items():
+        if kind == TENANT and document["parent"]:
+            guaranteed[document["parent"]] += document["guarantee_gpus"] or 0
+            for model, limits in document["quotas"].items():
+                divided[document["parent"]][model] += limits["nominal"] or 0
+    return [
+        _record(kind, name, document, divided[name] if kind == TENANT else Counter(), guaranteed[name])
+        for (kind, name), document in docs.items()
+        if kind in (TENANT, COHORT)
+    ]
+
+
+def _record(kind: str, name: str, document: Document, divided: Counter[str], guaranteed: int) -> dict[str, Any]:
+    cohort = document.get("cohort") if kind == TENANT else document["parent"]
+    parent = document["parent"] if kind == TENANT else None
+    guarantee = document.get("guarantee_gpus")
+    return {
+        "name": name if kind == TENANT else COHORT_PREFIX + name,
+        "parent": parent or (COHORT_PREFIX + cohort if cohort else None),
+        "cohort": cohort,
+        "cap_gpus": document.get("cap_gpus"),
+        "guarantee_gpus": None if guarantee is None else max(0, guarantee - guaranteed),
+        "weight": document["weight"],
+        "quotas": [
+            {"gpu_model": model, **limits, "nominal": _rest(limits["nominal"], divided[model])}
+            for model, limits in document["quotas"].items()
+        ],
+    }
+
+
+def _rest(nominal: int | None, divided: int) -> int | None:
+    return None if nominal is None else max(0, nominal - divided)
 
 
 def min_runtimes() -> dict[str, int]:

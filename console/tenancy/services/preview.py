@@ -6,7 +6,7 @@ from typing import Any
 from console.tenancy.selectors.people import tenant_scope
 from console.tenancy.selectors.use import feeds, use_of
 from console.tenancy.services.book import Planned
-from console.tenancy.services.standings import over_caps, standings
+from console.tenancy.services.standings import standings
 from console.tenancy.standing import TENANT, Standing
 
 ALL_MODELS = ""  # of a cap
@@ -50,12 +50,12 @@ class Preview:
 def preview(viewer: Any, planned: Planned) -> Preview:
     """Only what differs; those who would be over come first."""
     use = use_of(feeds())
-    before, after = standings(planned.before, use), standings(planned.after, use)
+    before, was = standings(planned.before, use)
+    after, now = standings(planned.after, use)
     rows = [
         _row(key[0], key[1], model, before.get((key, model), _NOBODY), after.get((key, model), _NOBODY))
         for key, model in sorted(before.keys() | after.keys())
     ]
-    was, now = over_caps(planned.before, use), over_caps(planned.after, use)
     for name in sorted(was.keys() | now.keys()):
         held, cap = now.get(name) or was[name]
         old, new = (held - pair[1] if (pair := caps.get(name)) else 0 for caps in (was, now))

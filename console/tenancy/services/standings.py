@@ -1,177 +1,111 @@
-"""Working out who has what: guaranteed, used, borrowed, lent, over, and what could be borrowed.
+"""Working out who has what, by the rules of admission: what the page shows is what a job would be told.
 
-A tenant's nominal quota holds for it and its teams together; teams divide it.  Tenants of one cohort (and teams of one
-department) lend each other what they do not use, at most their lending limit; cohorts do so with the cohorts beside
-them.  HP work counts against the nominal quota, LP work does not: it runs on what is left over and can be ended.
-Where the nominal quota is not set, nothing is guaranteed and nothing is borrowed or lent.
+A tenant's nominal quota in the book holds for it and its teams together; the core gets the part that no team has.  HP
+work counts against quotas, LP work does not: it runs on what is left over and can be ended; both count against caps.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+
+import msgspec
 
 from console.tenancy.entries import Docs, Key
 from console.tenancy.models import Book
+from console.tenancy.selectors.records import COHORT_PREFIX, records_of
 from console.tenancy.selectors.use import feeds, use_of
-from console.tenancy.standing import COHORT, GPU, NO_USE, TENANT, Standing, Use, UseOf, lineage, split
+from console.tenancy.standing import COHORT, GPU, NO_USE, TENANT, Standing, Use, UseOf, lineage
+from scheduler.admission import quota as core
+from scheduler.admission.standing import Standing as Account
+from scheduler.admission.standing import standings as accounts_of
+from scheduler.admission.tree import tree_of
+from scheduler.cluster.records import TenantRecord
 
-
-@dataclass(slots=True, eq=False)
-class _Node:
-    key: Key | None  # None: the part of a department that it has not divided, or a cohort's own quota
-    children: list["_Node"] = field(default_factory=list)
-    limits: Mapping[str, int | None] = field(default_factory=dict)
-    own: Use = NO_USE
-    use: Use = NO_USE
-    guarantee: int | None = None
-    need: int = 0
-    idle: int = 0
-    covered: int = 0
-    lent: int = 0
-    may: int | None = None
-
-    def limit(self, name: str) -> int | None:
-        value = self.limits.get(name)
-        return None if value is None else value * GPU
+type Found = dict[tuple[Key, str], Standing]
 
 
 def keep_standings(docs: Docs) -> None:
     """Works them out for the newest use.  Call it under the book's lock, whenever the book or the use has changed."""
-    use = use_of(feeds())
-    rows = [[*key, model, *standing] for (key, model), standing in standings(docs, use).items()]
-    Book.objects.update(standings=rows, over_caps={name: list(pair) for name, pair in over_caps(docs, use).items()})
-
-
-def standings(docs: Docs, use: UseOf) -> dict[tuple[Key, str], Standing]:
-    """By (key, model), of all models that the book or the use names."""
-    of_model: defaultdict[str, dict[str, Use]] = defaultdict(dict)
-    for (tenant, model), one in use.items():
-        of_model[model][tenant] = one
-    named = {model for document in docs.values() for model in document.get("quotas", ())}
-    found: dict[tuple[Key, str], Standing] = {}
-    for model in sorted(named | of_model.keys()):
-        for node in _settled(docs, model, of_model.get(model, {})):
-            if node.key is not None:
-                found[node.key, model] = _standing(node)
-    return found
-
-
-def _settled(docs: Docs, model: str, use: Mapping[str, Use]) -> list[_Node]:
-    """All nodes, with everything worked out."""
-    tops, nodes = _trees(docs, model, use)
-    for top in tops:
-        _sum_up(top)
-    for top in tops:
-        _share_out(top, 0)
-    return nodes
-
-
-def _trees(docs: Docs, model: str, use: Mapping[str, Use]) -> tuple[list[_Node], list[_Node]]:
-    """Cohorts above departments above teams; who is not in the book stands alone."""
-    nodes: dict[Key, _Node] = {}
-    for key, document in docs.items():
-        if key[0] in (TENANT, COHORT):
-            own = use.get(key[1], NO_USE) if key[0] == TENANT else NO_USE
-            nodes[key] = _Node(key, limits=document["quotas"].get(model, {}), own=own)
-    for tenant in use:
-        if (TENANT, tenant) not in nodes:
-            nodes[TENANT, tenant] = _Node((TENANT, tenant), own=use[tenant])
-    tops = []
-    for key, node in nodes.items():
-        above = _above(docs, key)
-        if above is None or above not in nodes:
-            tops.append(node)
-        else:
-            nodes[above].children.append(node)
-    return tops, list(nodes.values())
-
-
-def _above(docs: Docs, key: Key) -> Key | None:
-    document = docs.get(key)
-    if document is None:
-        return None
-    if document["parent"]:
-        return key[0], document["parent"]
-    cohort = document.get("cohort")
-    return (COHORT, cohort) if cohort else None
-
-
-def _sum_up(node: _Node) -> None:
-    """Use, guarantee, need and idle from the leaves upwards."""
-    for child in node.children:
-        _sum_up(child)
-    node.use = sum((child.use for child in node.children), node.own)
-    known = [child.guarantee for child in node.children if child.guarantee is not None]
-    nominal = node.limit("nominal")
-    if node.key is not None and node.key[0] == COHORT:
-        node.guarantee = (nominal or 0) + sum(known)
-        rest: int | None = nominal or 0
-    else:
-        node.guarantee = nominal if nominal is not None else sum(known) if known else None
-        rest = None if nominal is None else max(0, nominal - sum(known))
-    if node.children:
-        own = _Node(None, own=node.own, use=node.own, guarantee=rest)
-        _weigh(own)
-        node.children.append(own)
-    _weigh(node)
-
-
-def _weigh(node: _Node) -> None:
-    if node.guarantee is None:
-        return
-    node.need = max(0, node.use.hp - node.guarantee)
-    idle, limit = max(0, node.guarantee - node.use.hp), node.limit("lending_limit")
-    node.idle = idle if limit is None else min(idle, limit)
-
-
-def _share_out(group: _Node, may_above: int) -> None:
-    """What the members of a group get from each other first, then from outside of it, and lend outwards."""
-    members = group.children
-    idle, need = sum(one.idle for one in members), sum(one.need for one in members)
-    inside = min(idle, need)
-    given = min(need, idle + group.covered)
-    outwards = min(group.lent, idle - inside)
-    for one, covered, lent in zip(
-        members,
-        split(given, [one.need for one in members]),
-        split(inside + outwards, [one.idle for one in members]),
-        strict=True,
-    ):
-        limit = one.limit("borrowing_limit")
-        one.covered = covered if limit is None else min(limit, covered)
-        one.lent = lent
-        if one.guarantee is not None:
-            free = max(0, idle - one.idle + may_above - (need - one.need))
-            one.may = free if limit is None else min(limit, free)
-    for one in members:
-        if one.children:
-            _share_out(one, one.may or 0)
-
-
-def _standing(node: _Node) -> Standing:
-    return Standing(
-        nominal=node.limit("nominal"),
-        borrowing_limit=node.limit("borrowing_limit"),
-        lending_limit=node.limit("lending_limit"),
-        hp=node.use.hp,
-        lp=node.use.lp,
-        pending=node.use.pending,
-        borrowed=node.need,
-        lent=node.lent,
-        over=node.need - min(node.need, node.covered),
-        may_borrow=node.may if node.may is not None else 0 if node.guarantee is not None else None,
+    found, caps = standings(docs, use_of(feeds()))
+    Book.objects.update(
+        standings=[[*key, model, *standing] for (key, model), standing in found.items()],
+        over_caps={name: list(pair) for name, pair in caps.items()},
     )
 
 
-def over_caps(docs: Docs, use: UseOf) -> dict[str, tuple[int, int]]:
-    """Tenant -> (held by it and its teams over all models, cap), of those that hold more than their cap."""
-    held: defaultdict[str, int] = defaultdict(int)
-    for (tenant, _model), one in use.items():
-        for name in lineage(docs, tenant):
-            held[name] += one.hp + one.lp
-    caps = {name: document["cap_gpus"] for (kind, name), document in docs.items() if kind == TENANT}
-    return {
-        name: (held[name], cap * GPU)
-        for name, cap in sorted(caps.items())
-        if cap is not None and held[name] > cap * GPU
-    }
+def standings(docs: Docs, use: UseOf) -> tuple[Found, dict[str, tuple[int, int]]]:
+    """(by key and model; tenant -> (held, cap) of those that hold more than their cap)."""
+    records = msgspec.convert(records_of(docs), list[TenantRecord])
+    own = [{place: one[at] for place, one in use.items() if one[at]} for at in (0, 1)]
+    book = core.opened(tree_of(records), *own)
+    whole = _with_teams(docs, use)
+    accounts = {(row.account, row.model): row for row in accounts_of(book)}
+    names = {_account_of(key): key for key in docs if key[0] in (TENANT, COHORT)}
+    models = {model for document in docs.values() for model in document.get("quotas", ())}
+    models |= {model for _, model in use}
+    found: Found = {}
+    for model in sorted(models):
+        lent = _lent(book, accounts, model)
+        for name, key in names.items():
+            row = accounts.get((name, model))
+            if row is not None or (key, model) in whole:
+                limits = docs[key]["quotas"].get(model, {})
+                found[key, model] = _standing(book, name, model, row, limits, whole.get((key, model), NO_USE), lent)
+    for (tenant, model), one in use.items():
+        if (TENANT, tenant) not in docs:  # who is not in the book has no quota, and borrows nothing
+            found[(TENANT, tenant), model] = Standing(None, None, None, *one, 0, 0, 0, None)
+    caps = {one.account: (one.used_milli, one.limit_milli) for one in core.over(book) if one.limit == core.CAP}
+    return found, caps
+
+
+def _account_of(key: Key) -> str:
+    return key[1] if key[0] == TENANT else COHORT_PREFIX + key[1]
+
+
+def _with_teams(docs: Docs, use: UseOf) -> dict[tuple[Key, str], Use]:
+    """By (key, model), of everybody who uses something, those above them and their cohorts."""
+    found: defaultdict[tuple[Key, str], Use] = defaultdict(Use)
+    for (tenant, model), one in use.items():
+        line: list[Key] = [(TENANT, name) for name in lineage(docs, tenant)]
+        cohort = docs.get(line[-1], {}).get("cohort")
+        while cohort and (COHORT, cohort) not in line:
+            line.append((COHORT, cohort))
+            cohort = docs.get((COHORT, cohort), {}).get("parent")
+        for key in line:
+            found[key, model] += one
+    return found
+
+
+def _standing(
+    book: core.Book,
+    name: str,
+    model: str,
+    row: Account | None,
+    limits: Mapping[str, int | None],
+    use: Use,
+    lent: Mapping[str, int],
+) -> Standing:
+    """Nothing is said of borrowing where nobody of the tree has a quota of the model."""
+    said = [None if limits.get(word) is None else (limits[word] or 0) * GPU for word in _LIMITS]
+    if row is None or (book.tree.root(name), model) not in book.tree.kept:
+        return Standing(said[0], said[1], said[2], *use, 0, 0, 0 if row is None else row.over_milli, None)
+    unused = max(0, row.quota_milli - book.charged.get((name, model), 0))
+    more = 0 if row.parent is None else max(0, (row.available_milli or 0) - unused)
+    may = max(0, row.borrowed_milli - row.over_milli) + more
+    return Standing(said[0], said[1], said[2], *use, row.borrowed_milli, lent.get(name, 0), row.over_milli, may)
+
+
+_LIMITS = ("nominal", "borrowing_limit", "lending_limit")
+
+
+def _lent(book: core.Book, accounts: Mapping[tuple[str, str], Account], model: str) -> dict[str, int]:
+    """What each account lends to others; of one with teams, what they lend less what they borrow."""
+    found = {}
+    for name in book.tree.accounts:
+        below = list(book.tree.below(name)) if book.tree.children.get(name) else [name]
+        lent = sum(accounts[one, model].lent_milli for one in below if (one, model) in accounts)
+        found[name] = lent if len(below) == 1 else max(0, lent - _beyond(book, below, model))
+    return found
+
+
+def _beyond(book: core.Book, names: Iterable[str], model: str) -> int:
+    return sum(book.beyond_quota(name, model) for name in names)

@@ -195,15 +195,29 @@ def test_what_one_borrows_others_lend_inside_the_department_first() -> None:
     told(START, _row("a", hp=9000), _row("b", hp=1000), _row("d3", hp=3000), _row("d4", hp=2000), _row("x", hp=500))
     tree = selectors.tenant_tree(operator())
     rows = {row.name: row.whole for row in tree.rows}
-    assert (rows["a"].borrowed, rows["a"].over, rows["b"].lent) == (5000, 0, 3000)
-    assert (rows["d1"].hp, rows["d1"].borrowed, rows["d1"].lent) == (10_000, 0, 0)
-    assert (rows["d2"].may_borrow, rows["d3"].over, rows["x"].borrowed) == (1000, 2000, 0)
-    assert rows["d1"].may_borrow == 3000
+    assert (rows["a"].borrowed, rows["a"].over, rows["b"].lent, rows["d2"].lent) == (5000, 0, 2500, 1666)
+    assert (rows["d1"].hp, rows["d1"].borrowed, rows["d1"].may_borrow) == (10_000, 0, 3000)
+    assert (rows["d2"].may_borrow, rows["d3"].over, rows["x"].may_borrow) == (1000, 2000, None)
     assert [row.name for row in tree.rows if row.over] == ["d3", "d4"]
     told(START + timedelta(minutes=1), _row("a", hp=15_000))
     rows = {row.name: row.whole for row in selectors.tenant_tree(operator()).rows}
-    assert (rows["d1"].borrowed, rows["d1"].over) == (5000, 2000)  # a limit of 3
-    assert rows["d2"].lent + 1000 >= 2000
+    assert (rows["d1"].borrowed, rows["d1"].over, rows["d1"].may_borrow) == (5000, 2000, 3000)  # a limit of 3
+    assert rows["d2"].lent == 2000  # its lending limit
+
+
+def test_the_core_gets_of_a_department_what_none_of_its_teams_has() -> None:
+    """A parent's quota comes on top of its children's there, and holds theirs in the book."""
+    edited(
+        cohort_entry("c", H20=1), tenant_entry("d", cohort="c", H20=(10, 2, 9), guarantee_gpus=5, cap_gpus=20),
+        tenant_entry("t", "d", H20=6, guarantee_gpus=2, min_runtime_s=60), tenant_entry("u", "t", H20=6),
+        tenant_entry("v", "t", A10=1),
+    )  # fmt: skip
+    records = {record["name"]: record for record in selectors.tenant_records()}
+    nominal = {name: [quota["nominal"] for quota in record["quotas"]] for name, record in records.items()}
+    assert nominal == {"cohort/c": [1], "d": [4], "t": [0], "u": [6], "v": [1]}
+    assert [records["d"][field] for field in ("parent", "guarantee_gpus", "cap_gpus")] == ["cohort/c", 3, 20]
+    assert [records["u"]["parent"], records["t"]["guarantee_gpus"]] == ["t", 2]
+    assert selectors.min_runtimes() == {"t": 60, "u": 60, "v": 60}
 
 
 def test_a_tenant_sees_its_own_and_how_many_others_there_are() -> None:
