@@ -1,7 +1,9 @@
 """A placement for machines and for people."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from scheduler.placement.joint import Joint, Outcome
 from scheduler.placement.options import Option, Predicted
 from scheduler.placement.planner import Placement
 from scheduler.placement.request import Request
@@ -85,3 +87,42 @@ def placement_lines(found: Placement) -> list[str]:
         assumed = f" (assumed: {', '.join(best.predicted.assumed)})" if best.predicted.assumed else ""
         lines.append(f"all-reduce of 1 GiB: {1000 * time.seconds:.2f} ms by {time.algorithm} {time.protocol}{assumed}")
     return lines
+
+
+def joint_json(names: Sequence[str], found: Joint) -> dict[str, Any]:
+    """``greedy`` is what largest-first gives; ``most_gpus`` an upper bound."""
+    return {
+        "ok": all(one.assignment for one in found.found.jobs),
+        "jobs": [
+            {
+                "job": name,
+                "ok": bool(one.assignment),
+                "assignment": [{"member": member, "node": node} for member, node in one.assignment],
+                "entropy": None if one.entropy is None else round(one.entropy, 6),
+                "predicted": None if one.predicted is None else predicted_json(one.predicted),
+            }
+            for name, one in zip(names, found.found.jobs, strict=True)
+        ],
+        "seated": outcome_json(found.found),
+        "greedy": outcome_json(found.greedy),
+        "most_gpus": found.most_gpus,
+        "proven": found.proven,
+    }
+
+
+def outcome_json(one: Outcome) -> dict[str, Any]:
+    """``all_reduce_gpu_seconds``: of 1 GiB, each job weighing as its GPUs."""
+    return {
+        "jobs": one.seated_jobs,
+        "gpus": one.seated_gpus,
+        "all_reduce_gpu_seconds": None if one.all_reduce_s is None else round(one.all_reduce_s, 6),
+        "nodes_opened": one.opened,
+    }
+
+
+def joint_lines(found: Joint) -> list[str]:
+    best = f", no way seats more than {found.most_gpus} GPUs" + (", proven the best" if found.proven else "")
+    return [
+        f"{found.found.seated_jobs} of {len(found.found.jobs)} jobs, {found.found.seated_gpus} GPUs seated{best}",
+        f"largest first: {found.greedy.seated_jobs} jobs, {found.greedy.seated_gpus} GPUs",
+    ]

@@ -63,7 +63,7 @@ def fits(judge: Judge, request: Request, pod: Row) -> bool:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_placement_exists_exactly_where_the_checker_finds_one_and_holds(seed: int) -> None:
     world = random_world(seed, scarce=True)
     request, pod = asked(random.Random(seed))

@@ -5,13 +5,15 @@ from typing import Annotated, Any
 import typer
 
 from scheduler.cli.files import read_snapshot
-from scheduler.cli.options import NO, AsJson, ClusterName, SnapshotFile
-from scheduler.cli.refusing import bad_input
+from scheduler.cli.options import NO, AsJson, ClusterName, Seed, SnapshotFile
+from scheduler.cli.refusing import bad_input, check_seed
 from scheduler.cli.screen import print_json, say, show_table
 from scheduler.cluster.errors import InputError
+from scheduler.cluster.snapshot import Snapshot
+from scheduler.placement.joint import place_jointly
 from scheduler.placement.planner import Group, Placement, Request, request_of
 from scheduler.placement.planner import place as find_place
-from scheduler.placement.told import placement_json, placement_lines
+from scheduler.placement.told import joint_json, joint_lines, placement_json, placement_lines
 
 OPTIONS = {"required": "--same", "preferred": "--prefer", "count": "--gpus", "gpus": "--per-pod", "pods": "--gpus",
            "slice_pods": "--slice", "slice_level": "--slice"}  # fmt: skip
@@ -29,17 +31,24 @@ def place(
     slices: Annotated[
         str, typer.Option("--slice", metavar="PODS:LEVEL", help="So many pods at a time share a domain.")
     ] = "",
-    job: Annotated[str | None, typer.Option(metavar="NS/NAME", help="A pending gang or pod.")] = None,
+    job: Annotated[
+        list[str] | None, typer.Option(metavar="NS/NAME", help="A pending gang or pod; several: all at once.")
+    ] = None,
+    seed: Seed = 0,
     cluster: ClusterName = None,
     json: AsJson = False,
 ) -> None:
     """Say where a job should go now, or why it cannot."""
     with bad_input(OPTIONS):
+        check_seed(seed)
         world = read_snapshot(snapshot, cluster)
-        if (gpus is None) == (job is None):
+        if (gpus is None) == (not job):
             raise InputError("--gpus, --job", None, "give one of them")
-        if job is not None:
-            request = request_of(world, job)
+        if job and len(job) > 1:
+            _jointly(world, job, seed, json)
+            return
+        if job:
+            request = request_of(world, job[0])
         else:
             asked = {"cpu_milli": cpu_milli, "memory_mib": memory_mib, "models": tuple(model or ())}
             request = Request(groups=(_group(gpus or 0, per_pod, slices, asked),), required=same, preferred=prefer)
@@ -49,6 +58,21 @@ def place(
     else:
         _show(found)
     if not found.ok:
+        raise typer.Exit(NO)
+
+
+def _jointly(world: Snapshot, jobs: list[str], seed: int, json: bool) -> None:
+    if len(set(jobs)) < len(jobs):
+        raise InputError("--job", jobs, "each job once")
+    found = place_jointly(world, [request_of(world, name) for name in jobs], seed=seed)
+    if json:
+        print_json(joint_json(jobs, found))
+    else:
+        say(joint_lines(found))
+        rows = [(name, member, node) for name, one in zip(jobs, found.found.jobs, strict=True)
+                for member, node in one.assignment]  # fmt: skip
+        show_table("Places", ("job", "member", "node"), rows)
+    if found.found.seated_jobs < len(jobs):
         raise typer.Exit(NO)
 
 
