@@ -18,6 +18,7 @@ from scheduler.cluster.occupancy import Occupancy, occupancy
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.room import faults, pods_by_node
 from scheduler.cluster.snapshot import NO_LIMIT, UNKNOWN, Bools, Ints, Longs, Snapshot
+from scheduler.fragmentation.sums import sum_by
 
 MANY = np.int64(1 << 40)  # of a pod that asks for nothing of an axis
 ASKED_NODES = 200  # that are asked one by one for one shape
@@ -256,7 +257,8 @@ def room_of(snapshot: Snapshot, rules: Eligibility, waiting: Iterable[int]) -> R
     limited = snapshot.node_max_pods != NO_LIMIT
     places = np.where(limited, snapshot.node_max_pods.astype(np.int64) - held.pods, MANY)
     cpu, memory = snapshot.node_cpu_milli - held.used_cpu_milli, snapshot.node_memory_mib - held.used_memory_mib
-    over = (held.over_committed_milli > 0) | (cpu < 0) | (memory < 0)  # nobody arrives there, whatever they ask for
+    # Nobody arrives there, whatever they ask for
+    over = (held.over_committed_milli > 0) | (cpu < 0) | (memory < 0) | _overdrawn(snapshot)
     return Room(
         snapshot=snapshot,
         rules=rules,
@@ -269,3 +271,15 @@ def room_of(snapshot: Snapshot, rules: Eligibility, waiting: Iterable[int]) -> R
         rest=np.where(usable[held.rest_node], held.rest_milli, 0).astype(np.int64),
         residents=pods_by_node(snapshot),
     )
+
+
+def _overdrawn(snapshot: Snapshot) -> Bools:
+    """[n] nodes whose pods ask for more of a counted resource than the node has."""
+    over = np.zeros(len(snapshot.node_name), np.bool_)
+    live = np.flatnonzero(snapshot.pod_live)
+    for name in sorted({name for spec in snapshot.pod_specs for name, _ in spec.resources}):
+        asked = np.array([dict(spec.resources).get(name, 0) for spec in snapshot.pod_specs], np.int64)
+        has = np.array([dict(spec.resources).get(name, 0) for spec in snapshot.node_specs], np.int64)
+        used = sum_by(snapshot.pod_node[live], asked[snapshot.pod_spec[live]], len(over))
+        over |= used > has[snapshot.node_spec]
+    return over

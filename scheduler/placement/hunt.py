@@ -266,11 +266,9 @@ def least_losses(hunt: Hunt, pod: int) -> tuple[Longs, Bools]:
         lacking = asks[pod] - has + used
         must |= lacking > 0
         may &= (lacking <= 0) | (_freed(hunt, asks) >= lacking)
-    rows = np.flatnonzero(hunt.candidates & (snapshot.pod_gpus > 0))
+    rows = prey.cheap_first[hunt.candidates[prey.cheap_first]]
     node, devices = snapshot.pod_node[rows], snapshot.pod_gpus[rows].astype(np.int64)
     price = prey.weight[rows] / devices
-    order = np.lexsort((price, node))
-    node, devices, price = node[order], devices[order], price[order]
     before = np.cumsum(devices) - devices
     starts = np.flatnonzero(np.diff(node, prepend=-1))
     before -= np.repeat(before[starts], np.diff(starts, append=len(node)))

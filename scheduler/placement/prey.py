@@ -36,6 +36,7 @@ class Prey:
     spare: Longs  # [g] members that it can do without
     whole: Bools  # [g] every running member may be stopped
     weight: Longs  # [p] part of the least loss that stopping the pod causes; a bound, never more than the truth
+    cheap_first: Longs  # pods with GPUs that may be stopped, by node, then by weight per GPU
     budget_of: dict[int, list[int]]  # pod -> budgets that cover it
     budget_left: list[int]  # [b]
     ending: dict[int, list[int]]  # node -> pods that are leaving it
@@ -60,6 +61,7 @@ def prey_of(snapshot: Snapshot, now_s: int, assumed_age_s: int) -> Prey:
     order, starts = pods_by_node(staying)
     covered = budgets.covered(snapshot)
     left = budgets.left(snapshot, covered).tolist()
+    cheap_first: Longs  # pods with GPUs that may be stopped, by node, then by weight per GPU
     budget_of: dict[int, list[int]] = {}
     for b, rows in enumerate(covered):
         for p in rows.tolist():
@@ -76,9 +78,12 @@ def prey_of(snapshot: Snapshot, now_s: int, assumed_age_s: int) -> Prey:
     whole[gangs[~may[running]]] = False
     spare = np.maximum(gang_spare(snapshot), 0)
     may &= (snapshot.pod_gang == UNKNOWN) | np.append(whole | (spare > 0), True)[snapshot.pod_gang]
+    weight = _weights(snapshot, may, loss, gang_loss, spare)
+    rows = np.flatnonzero(may & (snapshot.pod_gpus > 0))
+    cheap_first = rows[np.lexsort((weight[rows] / snapshot.pod_gpus[rows], snapshot.pod_node[rows]))]
     return Prey(
         snapshot, now_s, eligibility(snapshot), occupancy(staying), order, starts, may, age, assumed, loss, gang_loss,
-        spare, whole, _weights(snapshot, may, loss, gang_loss, spare), budget_of, left, ending,
+        spare, whole, weight, cheap_first, budget_of, left, ending,
     )  # fmt: skip
 
 
