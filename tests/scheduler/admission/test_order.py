@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler.admission.backfill import Backfill, ends_of, releases
+from scheduler.admission.estimate import estimate
 from scheduler.admission.fairness import Past, capacity_of, decayed, share, shares, use_of
 from scheduler.admission.order import QueueRules
 from scheduler.admission.planner import Explained, explain
@@ -133,6 +134,19 @@ def test_ends_that_nobody_knows_are_unknown() -> None:
     assert [(one.at_s, one.gpu_milli) for one in timeline] == [(1050, 2000), (1200, 8000)]
     with pytest.raises(ParamError):
         Backfill(large_gpus=0)
+
+
+def test_a_start_is_estimated_from_stated_ends_alone() -> None:
+    built = world(1000).node("n1").node("n2").pod("a", "n1", 8).pod("b", "n2", 8)
+    built.pod("first", gpus=8, priority=9).pod("h", gpus=8).pod("wrong", gpus=9).pod("lp", gpus=1, tier="LP")
+    found = explain(built.snapshot())
+    rows = {row.key.partition("/")[2]: row for row in found.rows}
+    ends = {"jobs/a": 1500, "jobs/b": 2500}
+    told = {name: estimate(found, row, ends) for name, row in rows.items()}
+    assert [(told[n].earliest_s, told[n].latest_s, told[n].ahead) for n in ("first", "h", "lp", "wrong")] == [
+        (1500, 1500, 0), (1500, 2500, 1), (1500, None, 2), (None, None, 0),
+    ]  # fmt: skip
+    assert estimate(found, rows["h"], {}).earliest_s is None
 
 
 def _rows(found: Explained) -> list[tuple[Any, ...]]:
