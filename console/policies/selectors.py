@@ -92,6 +92,18 @@ def nearest_of(cluster: str, names: Collection[str]) -> Callable[[str, str], dic
     return there
 
 
+def gpu_hour_cents(clusters: Collection[str]) -> Callable[[str, str, str], int | None]:
+    """(cluster, pool, tenant) -> US cents of a GPU-hour as decided there, None where nobody says.
+
+    One query where nothing is decided, else one more for each cluster that is asked for.
+    """
+    name = "usd_cents_per_gpu_hour"
+    if not decided().filter(name=name).exists():
+        return lambda cluster, pool, tenant: None
+    there = {cluster: nearest_of(cluster, [name]) for cluster in clusters}
+    return lambda cluster, pool, tenant: there[cluster](pool, tenant)[name]
+
+
 def rows_of(name: str, cluster: str, pools: Iterable[str], tenants: Iterable[str]) -> list[Setting]:
     """What was decided of one setting for places that apply, with who decided it."""
     models, owners = set(pools), set(tenants) - {""}

@@ -8,7 +8,7 @@ from console.tenancy.periods import Period
 from console.tenancy.selectors.budgets import STOPPED, WARNING, Burn
 from console.tenancy.selectors.standings import TenantRow
 from console.tenancy.selectors.use import Stretch
-from console.tenancy.standing import GPU, Standing
+from console.tenancy.standing import GPU, TENANT, Standing
 from console.ui.figures import number, whole_gpus
 
 WIDTH = 240.0
@@ -63,8 +63,9 @@ def drawn(rows: Sequence[TenantRow], by_model: bool, whole: int) -> list[Drawn]:
 
 
 def scale_of(rows: Iterable[TenantRow]) -> int:
-    """GPU milli at the right end: the most that any row holds or is guaranteed."""
-    return max((max(row.whole.nominal or 0, row.whole.hp + row.whole.lp) for row in rows), default=0) or GPU
+    """GPU milli at the right end: the most that any tenant holds or is guaranteed."""
+    mine = [row.whole for row in rows if row.kind == TENANT]
+    return max((max(one.nominal or 0, one.hp + one.lp) for one in mine), default=0) or GPU
 
 
 def bar(one: Standing, whole: int, cap: int | None) -> Bar:

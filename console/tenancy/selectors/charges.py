@@ -84,6 +84,14 @@ class Bill:
     as_of: datetime | None
 
     @property
+    def hp(self) -> Sum:
+        return total(account.hp for account in self.accounts)
+
+    @property
+    def lp(self) -> Sum:
+        return total(account.lp for account in self.accounts)
+
+    @property
     def lines(self) -> list[Line]:
         return [line for account in self.accounts for line in account.lines]
 

@@ -40,7 +40,7 @@ def hours(milli_hours: int | None) -> str:
     """Thousandths of a GPU-hour as GPU-hours."""
     if milli_hours is None:
         return DASH
-    return number(milli_hours / 1000, 1 if milli_hours < 100_000 else 0)
+    return number(milli_hours / 1000, 2 if milli_hours < 10_000 else 1 if milli_hours < 100_000 else 0)
 
 
 @register.filter
