@@ -88,16 +88,31 @@ def unblock(
     eligible = eligibility(found.snapshot)
     ground = ground_of(found.snapshot, eligible, [row.job], found.book, found.now_s, 1_000)
     if MISCONFIGURED in words:  # its owner has to change it: what helps then is its size alone
-        return tuple(_smaller(ground, row.job)) if row.reason.numbers.get("fault") == "size" else ()
+        return tuple(_smaller(found, ground, row.job)) if row.reason.numbers.get("fault") == "size" else ()
     remedies = [
         *_quota(found, row),
         *_victims(found, row, limits),
         *_moves(found, row, words, limits, seed),
-        *_smaller(ground, row.job),
+        *_smaller(found, ground, row.job),
         *_models(found, ground, row.job),
-        *_patience(ground, row.job, estimates or {}),
+        *(() if QUOTA in words else _patience(ground, row.job, estimates or {})),  # others' ends free no quota
     ]
+    remedies = _together(remedies)
     return tuple(sorted(remedies, key=lambda remedy: BEST_FIRST.index(remedy.outcome)))
+
+
+def _together(remedies: list[Remedy]) -> list[Remedy]:
+    """Quota that is not enough alone helps with moves that are not: then the quota is the remedy and names them."""
+    moves = next((one for one in remedies if one.kind == MOVES and one.plan is not None), None)
+    if moves is None:
+        return remedies
+    with_moves = f" Together with {some(len(moves.plan.moves) if moves.plan else 0, 'move')} it would start."
+    return [
+        replace(one, outcome=FOUND, detail=one.detail + with_moves, numbers={**one.numbers, "together_with": MOVES})
+        if one.kind == QUOTA_MORE and one.outcome == NONE
+        else one
+        for one in remedies
+    ]
 
 
 def solved(remedies: tuple[Remedy, ...]) -> str:
@@ -203,25 +218,29 @@ def _gpu_seconds(snapshot: Snapshot, plan: Plan, rates: Rates) -> float:
     return round(sum(cost.gpu_seconds for cost in costs(snapshot, pods, lambda _model, _tenant: rates)), 1)
 
 
-def _smaller(ground: Ground, job: Job) -> Iterator[Remedy]:
-    """Fewer GPUs a pod: first as many GPUs together in more pods, then fewer together."""
+def _smaller(found: Explained, ground: Ground, job: Job) -> Iterator[Remedy]:
+    """Fewer GPUs a pod: first as many GPUs together in more pods, then fewer together; within quota either way."""
     part = job.parts[0]
     each, count = part.shape[2], len(part.pods)
     if len(job.parts) > 1 or part.shape[3] < WHOLE_GPU_MILLI or each * count <= 1:
         return
-    fewer = find(ground.now, job)
-    if job.gang < 0:
-        for size in _halves(each):
-            if find(ground.now, replace(job, parts=(_resized(part, size, 1),))).seats is not None:
-                yield _shape(each * count, size, 1)
-                return
-    for size in _halves(each):
-        pods = each * count // size
-        if each % size == 0 and find(ground.now, replace(job, parts=(_resized(part, size, pods),))).seats is not None:
+    sizes = [size for size in _halves(each) if each % size == 0]
+    if job.gang >= 0:
+        tries = [(size, each * count // size) for size in sizes]
+        most = find(ground.now, job).most
+        tries += [(each, pods) for pods in range(min(most, count - 1), 0, -1)]
+    else:
+        tries = [(size, 1) for size in sizes]
+    for size, pods in tries:
+        smaller = replace(job, parts=(_resized(part, size, pods),), gpu_milli=size * pods * WHOLE_GPU_MILLI)
+        if _within_quota(found, smaller) and find(ground.now, smaller).seats is not None:
             yield _shape(each * count, size, pods)
-            break
-    if job.gang >= 0 and 0 < fewer.most < count:
-        yield _shape(each * count, each, fewer.most)
+            return
+
+
+def _within_quota(found: Explained, job: Job) -> bool:
+    models = [m for m in job.models if m in found.snapshot.models] or list(found.snapshot.models)
+    return any(found.book.check(job.tenant, model, job.gpu_milli, lp=job.lp) is None for model in models)
 
 
 def _halves(size: int) -> Iterator[int]:

@@ -27,7 +27,9 @@ def test_quota_says_how_much_more_and_who_lends() -> None:
     quota = {"gpu_model": MODEL, "nominal": 2, "borrowing_limit": 0}
     built = world().nodes("n1", "n2").pod("a", "n1", 2).pod("h", gpus=3)
     built.tenant("t1", cohort="c", quotas=[quota]).tenant("t2", cohort="c", quotas=[{"gpu_model": MODEL, "nominal": 9}])
-    remedy = _remedies(built)["quota"]
+    remedies = _remedies(built)
+    assert set(remedies) == {"quota", "victims"}  # nothing smaller is within its quota, and waiting frees none
+    remedy = remedies["quota"]
     assert (remedy.outcome, remedy.cost, remedy.numbers["limit"]) == ("found", 3, "borrowing_limit")
     assert remedy.numbers["lenders"] == "t2 9"
     full = built.pod("b", "n1", 6, tenant="t9").pod("c", "n2", 8, tenant="t9")
@@ -74,6 +76,13 @@ def test_moves_are_planned_where_pieces_are_the_reason() -> None:
     stuck = _remedies(built)
     assert stuck["consolidation"].outcome in ("none", "budget")
     assert stuck["smaller_shape"].numbers == {"pods": 1, "gpus_per_pod": 4, "fewer_gpus": 4}
+
+
+def test_quota_and_moves_together_are_a_solution_where_neither_is_alone() -> None:
+    built = world().nodes("n1", "n2").pod("a", "n1", 2, tenant="t2").pod("b", "n2", 2, tenant="t2").pod("h", gpus=8)
+    remedies = _remedies(built.tenant("t1", quotas=[{"gpu_model": MODEL, "nominal": 4}]))
+    assert (remedies["quota"].outcome, remedies["consolidation"].outcome) == ("found", "none")
+    assert remedies["quota"].detail.endswith("Together with 1 move it would start.")
 
 
 def test_moves_free_nothing_where_too_little_is_free() -> None:
