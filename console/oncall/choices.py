@@ -25,6 +25,8 @@ class Kind(TextChoices):
     SECOND = "second", "Plan awaits its second approval"
     HALTED = "halted", "Run halted on a surprise"
     REVIEW = "review", "Review of broken glass is open"
+    CAMPAIGN = "campaign", "Campaign halted: groups have failed"
+    GROUP = "group", "Empty group of a campaign awaits an approver"
 
 
 URGENT = (Kind.APPROVAL, Kind.SECOND, Kind.HALTED)  # sent in quiet hours unless a rota says otherwise

@@ -29,8 +29,8 @@ def _banners(request: HttpRequest) -> Iterable[shell.Banner]:
     if calling:
         yield _calling(calling)
     for message in selectors.unreached():
-        title = f"{message.user.get_username()} was not reached about plan {message.alert.plan_id}."
-        link = ("See the alert", reverse("oncall:decide", args=[message.alert.plan_id]))
+        title = f"{message.user.get_username()} was not reached about {message.alert.about}."
+        link = ("See the alert", message.alert.path)
         yield shell.Banner("bad", "bell-off", title, f"{message.error}.", link)
 
 
@@ -39,11 +39,12 @@ def _calling(alerts: list[Any]) -> shell.Banner:
     first = alerts[0]
     words = f"{Kind(first.kind).label}, since {first.opened_at:%R} UTC. Nobody has taken it yet."
     if len(alerts) == 1:
-        link = ("Decide", reverse("oncall:decide", args=[first.plan_id]))
-        return shell.Banner("warn", "bell-ringing", f"Plan {first.plan_id} calls you.", words, link)
-    numbers = ", ".join(str(number) for number in dict.fromkeys(one.plan_id for one in alerts))
+        title = f"{first.about[:1].upper()}{first.about[1:]} calls you."
+        return shell.Banner("warn", "bell-ringing", title, words, ("Decide", first.path))
+    about = ", ".join(dict.fromkeys(one.about for one in alerts))
     return shell.Banner(
-        "warn", "bell-ringing", f"{len(alerts)} alerts call you.", f"Plans {numbers}. Nobody has taken them yet.",
+        "warn", "bell-ringing", f"{len(alerts)} alerts call you.",
+        f"{about[:1].upper()}{about[1:]}. Nobody has taken them yet.",
         ("See them", reverse("oncall:now")),
     )  # fmt: skip
 

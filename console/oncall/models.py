@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.urls import reverse
 from django.utils import timezone
 
 from console.oncall.choices import ContactKind, EventKind, Handover, Kind, MessageState, Reach, Scope
@@ -138,7 +139,9 @@ class Alert(models.Model):
 
     key = models.CharField(max_length=64, unique=True)
     kind = models.CharField(max_length=10, choices=Kind.choices)
-    plan = models.ForeignKey("plans.Plan", on_delete=models.PROTECT, related_name="alerts")
+    plan = models.ForeignKey("plans.Plan", on_delete=models.PROTECT, null=True, related_name="alerts")
+    campaign = models.ForeignKey("campaigns.Campaign", on_delete=models.PROTECT, null=True, related_name="+")
+    group = models.ForeignKey("campaigns.Group", on_delete=models.PROTECT, null=True, related_name="+")
     review = models.ForeignKey("plans.Override", on_delete=models.PROTECT, null=True, related_name="+")
     rota = models.ForeignKey(Rota, on_delete=models.PROTECT, related_name="+")
     opened_at = models.DateTimeField(default=timezone.now)
@@ -156,6 +159,10 @@ class Alert(models.Model):
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(kind__in=Kind.values), name="alert_kind_is_known"),
             models.CheckConstraint(
+                condition=Q(plan__isnull=False, campaign__isnull=True) | Q(plan__isnull=True, campaign__isnull=False),
+                name="alert_is_about_one_thing",
+            ),
+            models.CheckConstraint(
                 condition=Q(resolved_at__isnull=True) | Q(due_at__isnull=True), name="alert_calls_nobody_when_resolved"
             ),
         ]
@@ -163,6 +170,23 @@ class Alert(models.Model):
 
     def __str__(self) -> str:
         return f"alert {self.key}"
+
+    @property
+    def about(self) -> str:
+        """Within a sentence."""
+        return f"plan {self.plan_id}" if self.plan_id is not None else f"campaign {self.campaign_id}"
+
+    @property
+    def path(self) -> str:
+        """Of the page where one decides."""
+        if self.plan_id is not None:
+            return reverse("oncall:decide", args=[self.plan_id])
+        return reverse("campaigns:detail", args=[self.campaign_id])
+
+    @property
+    def target(self) -> tuple[str, int]:
+        """As the audit log names it."""
+        return ("plan", self.plan_id) if self.plan_id is not None else ("campaign", self.campaign_id or 0)
 
     @property
     def state(self) -> str:

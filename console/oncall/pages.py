@@ -16,6 +16,7 @@ from console.plans import selectors as plans
 from console.plans.lifecycle import AWAITING, RUNNING
 
 LISTED = 25
+SHOWN = 4  # alerts of one plan or campaign
 ON_PHONE = ("approve", "reject", "start", "resume", "abort")
 
 
@@ -119,9 +120,32 @@ def alert_part(user: Any, plan: Any, alert: Any) -> dict[str, Any]:
         "on_call": selectors.now_of(plan.cluster) if matters else None,
         "ahead": ahead,
         "not_yet": selectors.waits_for_itself(plan) if matters else "",
-        "histories": [(one, selectors.history(user, one)) for one in every[:4]],
+        "histories": [(one, selectors.history(user, one)) for one in every[:SHOWN]],
         "may_acknowledge": answers and looking in (None, user.pk),
         "may_hand_on": answers and looking in (None, user.pk) and _next_of(alert),
+    }
+
+
+def campaign_part(user: Any, row: Any) -> dict[str, Any]:
+    """The same of a campaign, which may have several alerts open."""
+    every = selectors.alerts_of_campaign(user, row.pk)
+    is_open = [one for one in every if one.resolved_at is None]
+    shown = [*is_open, *(one for one in every if one.resolved_at is not None)][:SHOWN]
+    return {
+        "on_call": None if row.is_final else selectors.now_of(row.cluster),
+        "alerts": [_alert_row(user, one) for one in shown],
+    }
+
+
+def _alert_row(user: Any, alert: Any) -> dict[str, Any]:
+    answers = user.has_perm("oncall.answer") and alert.resolved_at is None
+    free = answers and user.pk not in selectors.never_of(alert) and alert.acknowledged_by_id in (None, user.pk)
+    return {
+        "alert": alert,
+        "ahead": selectors.calls_ahead(alert),
+        "lines": selectors.history(user, alert),
+        "may_acknowledge": free,
+        "may_hand_on": free and _next_of(alert),
     }
 
 

@@ -123,7 +123,9 @@ class LineSerializer(serializers.Serializer[Any]):
 class AlertSerializer(serializers.ModelSerializer[Alert]):
     """Something needs a person; ``due_at`` is when the next one is called."""
 
-    plan = serializers.IntegerField(source="plan_id", read_only=True)
+    plan = serializers.IntegerField(source="plan_id", read_only=True, allow_null=True)
+    campaign = serializers.IntegerField(source="campaign_id", read_only=True, allow_null=True)
+    group = serializers.SerializerMethodField(help_text="of the campaign, from 1")
     rota = serializers.IntegerField(source="rota_id", read_only=True)
     review = serializers.IntegerField(source="review_id", read_only=True, allow_null=True)
     state = serializers.CharField(read_only=True, help_text="calling, quiet, acknowledged, unanswered or resolved")
@@ -132,10 +134,13 @@ class AlertSerializer(serializers.ModelSerializer[Alert]):
     class Meta:
         model = Alert
         fields: ClassVar = [
-            "id", "kind", "plan", "review", "rota", "state", "opened_at", "due_at", "reached", "calls",
-            "acknowledged_by", "acknowledged_until", "held_until", "resolved_at", "outcome",
+            "id", "kind", "plan", "campaign", "group", "review", "rota", "state", "opened_at", "due_at", "reached",
+            "calls", "acknowledged_by", "acknowledged_until", "held_until", "resolved_at", "outcome",
         ]  # fmt: skip
         read_only_fields = fields
+
+    def get_group(self, row: Alert) -> int | None:
+        return None if row.group is None else row.group.position + 1
 
 
 class AlertWithHistorySerializer(AlertSerializer):

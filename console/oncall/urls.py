@@ -14,8 +14,13 @@ class ContactActionConverter(StringConverter):
     regex = "set|forget|try"
 
 
+class AlertActionConverter(StringConverter):
+    regex = "acknowledge|hand-on"
+
+
 register_converter(AnswerConverter, "answer")
 register_converter(ContactActionConverter, "contact_action")
+register_converter(AlertActionConverter, "alert_action")
 
 urlpatterns = [
     path("oncall/", views.now, name="now"),
@@ -26,6 +31,7 @@ urlpatterns = [
     path("oncall/overrides/<row:cover_id>/end/", views.end_cover, name="end-cover"),
     path("oncall/contact/<contact_action:action>/", views.contact, name="contact"),
     path("oncall/outbox/", views.outbox, name="outbox"),
+    path("oncall/alerts/<row:alert_id>/<alert_action:action>/", views.about_alert, name="alert"),
     path("plans/<row:plan_id>/decide/", views.decide, name="decide"),
     path("plans/<row:plan_id>/decide/<answer:action>/", views.answer, name="answer"),
 ]

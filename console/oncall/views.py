@@ -134,6 +134,21 @@ def contact(request: HttpRequest, action: str) -> HttpResponse:
     return render(request, "oncall/now.html", {**pages.now_page(request), "secret": secret})
 
 
+@require_POST
+@answers
+def about_alert(request: HttpRequest, alert_id: int, action: str) -> HttpResponse:
+    """Take an alert or hand it on, back to the page of what it is about."""
+    alert = selectors.alert_detail(request.user, alert_id)
+    try:
+        if action == "acknowledge":
+            services.acknowledge(request.user, alert_id)
+        else:
+            services.hand_on(request.user, alert_id, request.POST.get("reason", ""))
+    except Conflict as refused:
+        messages.error(request, refused.reason)
+    return redirect(alert.path)
+
+
 @require_safe
 @answers
 def outbox(request: HttpRequest) -> HttpResponse:

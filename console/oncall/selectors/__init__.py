@@ -1,10 +1,12 @@
 """What pages, messages and the sweep read of on-call."""
 
 from console.oncall.selectors.alerts import (
+    NEEDED,
     Line,
     alert_detail,
     alerts,
     alerts_of,
+    alerts_of_campaign,
     calls_ahead,
     calls_to,
     history,
@@ -29,12 +31,14 @@ from console.oncall.selectors.rotas import (
 from console.oncall.selectors.subjects import never_of, waits_for_itself
 
 __all__ = [
+    "NEEDED",
     "Fact",
     "Line",
     "Now",
     "alert_detail",
     "alerts",
     "alerts_of",
+    "alerts_of_campaign",
     "approvers",
     "callable_people",
     "calls_ahead",

@@ -18,6 +18,9 @@ from console.oncall.selectors.subjects import never_of
 from console.oncall.turns import names
 from console.tenancy.services import require
 
+NEEDED = (  # of an alert, to say what it is about and whom it may call
+    "plan__source", "plan__proposer", "review__user", "rota", "acknowledged_by", "campaign__owner", "group",
+)  # fmt: skip
 SHOWN_CALLS = 8
 UNREACHED_FOR = timedelta(hours=24)
 ADDRESS = re.compile(r"[^\s<>@\"',;:]+@[^\s<>@\"',;:]+")
@@ -35,8 +38,7 @@ class Line:
 
 
 def _whole() -> QuerySet[Alert]:
-    rows = Alert.objects.select_related("plan__source", "plan__proposer", "review__user", "rota", "acknowledged_by")
-    return rows.defer("plan__document", "plan__curve")
+    return Alert.objects.select_related(*NEEDED).defer("plan__document", "plan__curve")
 
 
 def alerts(viewer: Any) -> QuerySet[Alert]:
@@ -54,6 +56,11 @@ def alert_detail(viewer: Any, alert_id: int) -> Alert:
 def alerts_of(viewer: Any, plan_id: int) -> list[Alert]:
     """All alerts of a plan, the newest first."""
     return list(alerts(viewer).filter(plan_id=plan_id))
+
+
+def alerts_of_campaign(viewer: Any, campaign_id: int) -> list[Alert]:
+    """The newest first; those that are open among them."""
+    return list(alerts(viewer).filter(campaign_id=campaign_id))
 
 
 def open_alert_of(viewer: Any, plan_id: int) -> Alert | None:

@@ -7,9 +7,11 @@ from typing import Any
 from django.db.models import Prefetch
 
 from console.automation.selectors.deciding import WAITS
+from console.campaigns.models import Campaign, Group
 from console.inventory.choices import ACTING
 from console.oncall.choices import Kind
 from console.oncall.models import Alert
+from console.oncall.selectors import campaigns
 from console.plans import selectors as plans
 from console.plans.choices import State, Verdict
 from console.plans.models import Decision, Override, Plan
@@ -27,14 +29,21 @@ class Subject:
 
     key: str
     kind: Kind
-    plan: Plan
+    plan: Plan | None
     since: datetime
     review: Override | None = field(default=None)
+    campaign: Campaign | None = field(default=None)
+    group: Group | None = field(default=None)
+
+    @property
+    def cluster(self) -> str:
+        about = self.plan or self.campaign
+        return "" if about is None else about.cluster
 
 
 def subjects(now: datetime) -> list[Subject]:
-    """Plans that wait for an approval, runs that halted, and reviews; a handful of queries."""
-    return [*_waiting(now), *_halted(), *_reviews()]
+    """Plans that wait for an approval, runs and campaigns that halted, empty groups, and reviews; a few queries."""
+    return [*_waiting(now), *_halted(), *_reviews(), *_of_campaigns(now)]
 
 
 def _waiting(now: datetime) -> list[Subject]:
@@ -88,6 +97,19 @@ def _reviews() -> list[Subject]:
     return [Subject(f"review:{row.pk}", Kind.REVIEW, row.plan, row.since, row) for row in rows]
 
 
+def _of_campaigns(now: datetime) -> list[Subject]:
+    halts = [
+        Subject(f"campaign:{row.pk}:{row.forgiven}", Kind.CAMPAIGN, None, since, campaign=row)
+        for row, since in campaigns.halted()
+    ]
+    waits = [
+        Subject(f"group:{one.pk}:{one.tries}:{one.asks}", Kind.GROUP, None, since, campaign=one.campaign, group=one)
+        for one in campaigns.groups_to_take_out()
+        if (since := (one.plan and one.plan.ended_at) or now) <= now - GRACE
+    ]
+    return [*halts, *waits]
+
+
 def is_due(subject: Subject, review_hours: int, now: datetime) -> bool:
     """A review may stay open for a while before it calls anybody; everything else is due at once."""
     return subject.kind != Kind.REVIEW or now - subject.since >= timedelta(seconds=review_hours * HOURS)
@@ -96,6 +118,8 @@ def is_due(subject: Subject, review_hours: int, now: datetime) -> bool:
 def never_of(alert: Alert) -> dict[int, str]:
     """Who must not be called about it, and why: who asked, who broke the glass, who has said yes already."""
     plan = alert.plan
+    if plan is None:
+        return campaigns.never_of(Kind(alert.kind), alert.campaign) if alert.campaign is not None else {}
     never = {plan.proposer_id: "asked for this plan"}
     if alert.kind == Kind.SECOND:
         said = Decision.objects.filter(plan=plan, verdict=Verdict.APPROVED, digest=plan.digest)
@@ -107,6 +131,8 @@ def never_of(alert: Alert) -> dict[int, str]:
 
 def outcome_of(alert: Alert) -> str:
     """Why it no longer needs anybody, in words."""
+    if alert.plan_id is None:
+        return campaigns.outcome_of(Kind(alert.kind), alert.campaign_id, alert.group_id)
     plan: Any = Plan.objects.select_related("approver").defer(*HEAVY).get(pk=alert.plan_id)
     if alert.kind == Kind.REVIEW:
         row = Override.objects.select_related("closed_by").get(pk=alert.review_id or 0)

@@ -37,9 +37,8 @@ def acknowledge(user: Any, alert_id: int) -> Alert:
         words = f"{user.get_username()} is looking, until {until:%R} UTC"
         note(alert, EventKind.ACKNOWLEDGED, words, user=user, at=now)
         detail = {"alert": alert.pk, "until": until.isoformat(), "next": call.reach.value if call else "nobody"}
-        audit.record(
-            actor=user, action="alert.acknowledged", target_kind="plan", target_id=alert.plan_id, detail=detail
-        )
+        kind, number = alert.target
+        audit.record(actor=user, action="alert.acknowledged", target_kind=kind, target_id=number, detail=detail)
         tell(alert, "alert.acknowledged")
     return selectors.alert_detail(user, alert_id)
 
@@ -59,8 +58,9 @@ def hand_on(user: Any, alert_id: int, reason: str = "") -> Alert:
             raise Conflict(_why_not(alert_id))
         because = f": {reason.strip()}" if reason.strip() else ""
         note(alert, EventKind.HANDED_ON, f"{user.get_username()} hands it on{because}", user=user, at=now)
+        kind, number = alert.target
         audit.record(
-            actor=user, action="alert.handed_on", target_kind="plan", target_id=alert.plan_id, reason=reason.strip(),
+            actor=user, action="alert.handed_on", target_kind=kind, target_id=number, reason=reason.strip(),
             detail={"alert": alert.pk, "call": alert.calls},
         )  # fmt: skip
         call_next(selectors.alert_detail(user, alert_id), now, wake=True)

@@ -31,7 +31,7 @@ def sweep(now: datetime | None = None) -> None:
     """Safe to run twice at once."""
     at = now or timezone.now()
     # Read before the plans are: an alert that another worker opens in between is not taken for one that is over.
-    known = list(Alert.objects.filter(resolved_at__isnull=True).select_related("plan"))
+    known = list(Alert.objects.filter(resolved_at__isnull=True))
     there = subjects(max([at, *(alert.opened_at for alert in known)]))
     resolve_over(known, {one.key for one in there}, at)
     for subject in there:
@@ -45,14 +45,14 @@ def open_alert(subject: Subject, now: datetime) -> Alert | None:
     """None where it is open already, was answered, is not due, or no rota covers the place."""
     if Alert.objects.filter(key=subject.key).exists():
         return _open_again(subject, now)
-    rota = selectors.rota_for(subject.plan.cluster)
+    rota = selectors.rota_for(subject.cluster)
     if rota is None or not is_due(subject, rota.review_hours, now):
         return None
     try:
         with transaction.atomic():
             alert = Alert.objects.create(
                 key=subject.key, kind=subject.kind, plan=subject.plan, review=subject.review, rota=rota, opened_at=now,
-                due_at=now,
+                due_at=now, campaign=subject.campaign, group=subject.group,
             )  # fmt: skip
             note(alert, EventKind.OPENED, f"{subject.kind.label}, since {subject.since:%F %T} UTC", at=now)
             tell(alert, "alert.opened")
@@ -95,7 +95,7 @@ def resolve_over(known: list[Alert], holding: set[str], now: datetime) -> None:
 def call_due(now: datetime) -> int:
     """How many alerts went one call further."""
     due = Alert.objects.filter(resolved_at__isnull=True, due_at__lte=now)
-    rows = due.select_related("plan__source", "plan__proposer", "review__user", "rota", "acknowledged_by")
+    rows = due.select_related(*selectors.NEEDED)
     done = 0
     for alert in rows:
         try:
@@ -211,6 +211,7 @@ def note(
 
 
 def tell(alert: Alert, kind: str, **fields: Any) -> None:
-    """Open pages of the plan, and those of on-call."""
-    publish("oncall", kind, alert=alert.pk, plan=alert.plan_id, **fields)
-    publish(f"plan:{alert.plan_id}", kind, alert=alert.pk, plan=alert.plan_id, **fields)
+    """Open pages of the plan or of campaigns, and those of on-call."""
+    about = f"plan:{alert.plan_id}" if alert.plan_id is not None else "plans"
+    for topic in ("oncall", about):
+        publish(topic, kind, alert=alert.pk, plan=alert.plan_id, campaign=alert.campaign_id, **fields)

@@ -25,7 +25,8 @@ def deliver(message_id: int, now: datetime | None = None) -> bool:
     mine = Message.objects.filter(pk=message_id, state=MessageState.WAITING, next_at__lte=at)
     if mine.update(next_at=at + LEASE, attempts=F("attempts") + 1) != 1:
         return False
-    message = Message.objects.select_related("alert__plan__source", "alert__rota", "user").get(pk=message_id)
+    needed = (f"alert__{name}" for name in selectors.NEEDED)
+    message = Message.objects.select_related("user", *needed).get(pk=message_id)
     ways = selectors.ways_of(message.user)
     place = (message.attempts - 1) // TRIES
     if place >= len(ways):
@@ -78,6 +79,5 @@ def _give_up(message: Message, error: str, now: datetime) -> None:
         due_at__isnull=False,
     )  # fmt: skip
     if open_now.update(due_at=now):
-        alert = open_now.select_related("plan__source", "plan__proposer", "review__user", "rota", "acknowledged_by")
-        for one in alert:
+        for one in open_now.select_related(*selectors.NEEDED):
             call_next(one, now)

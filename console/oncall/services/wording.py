@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.urls import reverse
 
 from console.oncall.choices import Kind
 from console.oncall.models import Alert
-from console.oncall.selectors.facts import facts_of, headline_of
+from console.oncall.selectors import campaigns
+from console.oncall.selectors.facts import Fact, facts_of, headline_of
 
 LONGEST_SUBJECT = 250
 WHAT = {
@@ -20,30 +20,33 @@ WHAT = {
     Kind.SECOND: "awaits its second approval",
     Kind.HALTED: "halted on a surprise",
     Kind.REVIEW: "broke the glass, and nobody has reviewed it",
+    Kind.CAMPAIGN: "halted: groups have failed",
+    Kind.GROUP: "has an empty group that an approver takes out of service",
 }
 
 
 def link_of(alert: Alert) -> str:
     """Absolute where the installation says under which address it is reached, else only the path."""
-    return f"{settings.PUBLIC_URL}{reverse('oncall:decide', args=[alert.plan_id])}"
+    return f"{settings.PUBLIC_URL}{alert.path}"
 
 
 def subject_of(alert: Alert) -> str:
-    plan = alert.plan
-    said = f"[Slackline] Plan {plan.pk} in {plan.cluster} {WHAT[Kind(alert.kind)]}: {_gist(alert)}"
+    about = f"{alert.about[:1].upper()}{alert.about[1:]}"
+    said = f"[Slackline] {about} in {_cluster(alert)} {WHAT[Kind(alert.kind)]}: {_gist(alert)}"
     return " ".join(said.split())[:LONGEST_SUBJECT]
 
 
 def body_of(alert: Alert, name: str, skipped: list[str], wait_until: datetime | None) -> str:
-    facts = [f"{one.label}: {one.words}" for one in facts_of(alert.plan)]
+    facts = [f"{one.label}: {one.words}" for one in _facts(alert)]
+    plan = alert.plan
     after = (
         "Everybody has been called by now."
         if wait_until is None
         else f"Without an answer the next call goes out at {wait_until:%R} UTC."
     )
     lines = [
-        f"{name}, plan {alert.plan_id} {WHAT[Kind(alert.kind)]}.",
-        *([f"It says: {alert.plan.reason}"] if alert.kind == Kind.HALTED and alert.plan.reason else []),
+        f"{name}, {alert.about} {WHAT[Kind(alert.kind)]}.",
+        *([f"It says: {plan.reason}"] if alert.kind == Kind.HALTED and plan is not None and plan.reason else []),
         "",
         *facts,
         "",
@@ -57,21 +60,37 @@ def body_of(alert: Alert, name: str, skipped: list[str], wait_until: datetime | 
 
 def facts_for_programs(alert: Alert, call: int) -> dict[str, Any]:
     plan = alert.plan
+    until = None if plan is None else plan.expires_at
     return {
         "kind": alert.kind,
         "alert": alert.pk,
         "call": call,
-        "plan": plan.pk,
-        "cluster": plan.cluster,
-        "digest": plan.digest,
+        "plan": alert.plan_id,
+        "campaign": alert.campaign_id,
+        "group": None if alert.group is None else alert.group.position + 1,
+        "cluster": _cluster(alert),
+        "digest": "" if plan is None else plan.digest,
         "link": link_of(alert),
-        "valid_until": None if plan.expires_at is None else plan.expires_at.isoformat(),
+        "valid_until": None if until is None else until.isoformat(),
         "opened_at": alert.opened_at.isoformat(),
     }
 
 
+def _cluster(alert: Alert) -> str:
+    about = alert.plan or alert.campaign
+    return "" if about is None else about.cluster
+
+
+def _facts(alert: Alert) -> list[Fact]:
+    if alert.campaign is not None:
+        return campaigns.facts_of(alert.campaign, alert.group)
+    return facts_of(alert.plan)
+
+
 def _gist(alert: Alert) -> str:
     plan = alert.plan
+    if plan is None:
+        return str(alert.group.name if alert.group is not None else alert.campaign and alert.campaign.state_reason)
     if alert.kind == Kind.HALTED:
         return str(plan.reason or "a move failed")
     if alert.kind == Kind.REVIEW and alert.review is not None:

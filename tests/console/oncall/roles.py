@@ -62,6 +62,7 @@ ROUTES = (
         {"kind": "mail", "address": "a@example.org"},
     ),
     Route("oncall:outbox", APPROVERS),
+    Route("oncall:alert", APPROVERS, "post", 302, lambda: {**_alert(), "action": "acknowledge"}),
     Route("oncall:decide", FLEET, make=_plan()),
     # Without a digest the right is asked for, and then the digest: 428 is the answer of those who may approve.
     Route("oncall:answer", APPROVERS, "post", 428, _plan("approve"), {"reason": "r"}),
