@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.admission.jobs import Job
-from scheduler.admission.quota import CAP, Book, Refusal
-from scheduler.cluster.snapshot import UNKNOWN, Bools, Snapshot
+from scheduler.admission.quota import CAP, Book, Refusal, returned
+from scheduler.cluster.snapshot import Bools, Snapshot
 from scheduler.placement.prey import Prey, prey_of
 from scheduler.placement.victims import Claim, Relief, VictimRules, Victims, find_victims
 
@@ -23,16 +23,28 @@ class Claimed:
 
 def claim_of(snapshot: Snapshot, job: Job, book: Book) -> Claim:
     """The job's pods, whose LP pods hold what is its tenant's share, and what has to come free under which cap."""
+    leaving = snapshot.pod_live & snapshot.pod_terminating
+    now, book = book, returned(book, snapshot, leaving)
     models = [m for m in job.models if m in snapshot.models] or list(snapshot.models)
     borrowing = {one.tenant for model in models for one in book.borrowers(job.tenant, model, job.gpu_milli)}
     taken = _of_tenants(snapshot, borrowing) & snapshot.pod_lp
-    reliefs = []
+    reliefs, awaited = [], np.zeros(len(leaving), np.bool_)
     for account in book.tree.line(job.tenant) if job.tenant is not None else ():
-        used = book.total.get(account.name, 0)
-        if account.cap_milli is not None and used + job.gpu_milli > account.cap_milli:
-            mine = _of_tenants(snapshot, set(book.tree.below(account.name)))
-            reliefs.append(Relief(mine, used + job.gpu_milli - account.cap_milli))
-    return Claim(job.pods, frozenset(np.flatnonzero(taken).tolist()), tuple(reliefs), _closed(snapshot, job, book))
+        if account.cap_milli is None:
+            continue
+        mine = _of_tenants(snapshot, set(book.tree.below(account.name)))
+        if now.total.get(account.name, 0) + job.gpu_milli > account.cap_milli:
+            awaited |= mine & leaving
+        missing = book.total.get(account.name, 0) + job.gpu_milli - account.cap_milli
+        if missing > 0:
+            reliefs.append(Relief(mine & ~leaving, missing))
+    return Claim(
+        job.pods,
+        reclaim=frozenset(np.flatnonzero(taken & ~leaving).tolist()),
+        awaited=frozenset(np.flatnonzero(awaited).tolist()),
+        reliefs=tuple(reliefs),
+        forbidden=_closed(snapshot, job, book),
+    )
 
 
 def claimed(
@@ -40,7 +52,7 @@ def claimed(
     prey: Prey | None = None,
 ) -> Claimed:  # fmt: skip
     """Victims for the job, checked against its quota as it will be when they have left: the cap net of them."""
-    refusal = standing_refusal(snapshot, job, book)
+    refusal = standing_refusal(snapshot, job, returned(book, snapshot, snapshot.pod_live & snapshot.pod_terminating))
     if refusal is not None:
         detail = (
             f"{refusal.at} may use {refusal.limit_milli / 1000:g} GPUs ({refusal.limit}): no pod's end changes that."
@@ -75,7 +87,6 @@ def _full(refusal: Refusal | None) -> bool:
 
 
 def _of_tenants(snapshot: Snapshot, names: set[str]) -> Bools:
-    """[p] live pods of these tenants that are not leaving already."""
+    """[p] live pods of these tenants."""
     mine = np.array([*(name in names for name in snapshot.tenants), False], np.bool_)
-    live = snapshot.pod_live & ~snapshot.pod_terminating & (snapshot.pod_tenant != UNKNOWN)
-    return np.asarray(live & mine[snapshot.pod_tenant])
+    return np.asarray(snapshot.pod_live & mine[snapshot.pod_tenant])

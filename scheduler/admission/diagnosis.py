@@ -11,7 +11,7 @@ import numpy as np
 
 from scheduler.admission.jobs import Job
 from scheduler.admission.misfit import Sizes, faults_of, sizes_of
-from scheduler.admission.quota import BORROWING_LIMIT, CAP, Book, Refusal
+from scheduler.admission.quota import BORROWING_LIMIT, CAP, Book, Refusal, returned
 from scheduler.admission.reasons import (
     BUDGET_RAN_OUT,
     CAPACITY,
@@ -43,6 +43,7 @@ class Ground:
     rules: Eligibility
     sizes: Sizes
     book: Book
+    later_book: Book  # when the pods that are leaving have left
     now_s: int
     now: Room
     later: Room  # when the pods that are leaving have left
@@ -73,7 +74,8 @@ def ground_of(
     ending = snapshot.pod_live & snapshot.pod_terminating
     leaving = bool(ending.any())
     later = room_of(without(snapshot, ending), rules, waiting) if leaving else now
-    return Ground(snapshot, rules, sizes_of(snapshot, rules), book, now_s, now, later, leaving, budget)
+    later_book = returned(book, snapshot, ending) if leaving else book
+    return Ground(snapshot, rules, sizes_of(snapshot, rules), book, later_book, now_s, now, later, leaving, budget)
 
 
 def judge(ground: Ground, job: Job, only: Bools | None) -> Verdict:
@@ -105,19 +107,29 @@ def _judged(ground: Ground, job: Job, only: Bools | None) -> Verdict:
 
 def _leaving(ground: Ground, job: Job, then: Found) -> Reason:
     """The pods on its seats' nodes that are leaving, and when the last of them must be gone."""
-    snapshot = ground.snapshot
     nodes = then.seats.nodes if then.seats else ()
-    here = np.isin(snapshot.pod_node, nodes) & snapshot.pod_live & snapshot.pod_terminating
-    rows = np.flatnonzero(here).tolist()
+    here = np.isin(ground.snapshot.pod_node, nodes)
+    return _awaited(ground, here, "room", ", ".join(ground.snapshot.node_name[n] for n in nodes[:NAMED]))
+
+
+def awaited_quota(ground: Ground, refusal: Refusal) -> Reason:
+    """The pods that are leaving and whose quota the job needs: all of the account that holds it up, and below."""
+    snapshot, names = ground.snapshot, set(ground.book.tree.below(refusal.at))
+    mine = np.array([*(name in names for name in snapshot.tenants), False], np.bool_)
+    return _awaited(ground, mine[snapshot.pod_tenant], "quota", "")
+
+
+def _awaited(ground: Ground, pods: Bools, what: str, named: str) -> Reason:
+    snapshot = ground.snapshot
+    rows = np.flatnonzero(pods & snapshot.pod_live & snapshot.pod_terminating).tolist()
     ends = [int(snapshot.pod_deleted_at_s[p]) + int(snapshot.pod_grace_s[p]) for p in rows
             if ABSENT not in (snapshot.pod_deleted_at_s[p], snapshot.pod_grace_s[p])]  # fmt: skip
     until = max(ends) if len(ends) == len(rows) and ends else None
     names = ", ".join(snapshot.pod_key(p) for p in rows[:NAMED]) + (" …" if len(rows) > NAMED else "")
     when = "nobody knows until when" if until is None else f"at most {max(0, until - ground.now_s)} s more"
-    sentence = f"It starts when {names} has left ({when}); the room is held for it." if len(rows) == 1 else (
-        f"It starts when {some(len(rows), 'pod')} have left: {names} ({when}); the room is held for it.")  # fmt: skip
-    named = ", ".join(snapshot.node_name[n] for n in nodes[:NAMED])
-    numbers = {"pods": len(rows), "until_s": until, "victims": names, "nodes": named}
+    who = f"{names} has left" if len(rows) == 1 else f"{some(len(rows), 'pod')} have left: {names}"
+    sentence = f"It starts when {who} ({when}); the {what} is held for it."
+    numbers = {"pods": len(rows), "until_s": until, "victims": names, "nodes": named, "for": what}
     return Reason(WAITING_FOR_VICTIMS, sentence, numbers)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from scheduler.admission.backfill import Backfill, Reservation, backfills, ends_of, reserve
-from scheduler.admission.diagnosis import Ground, Verdict, ground_of, judge, quota_reason
+from scheduler.admission.diagnosis import Ground, Verdict, awaited_quota, ground_of, judge, quota_reason
 from scheduler.admission.jobs import Job, pending_jobs
 from scheduler.admission.order import QueueRules, queue_order
 from scheduler.admission.quota import Book, Refusal, book_of
@@ -117,6 +117,7 @@ class _Stage:
     now: Room
     later: Room
     book: Book
+    later_book: Book
     hopeless: set[tuple[object, ...]] = field(default_factory=set)
     first_taker: str = ""
     backfill: Backfill | None = None
@@ -135,7 +136,7 @@ def _stage_of(ground: Ground, backfill: Backfill | None) -> _Stage:
     now = ground.now.copy()
     ends = None if backfill is None else ends_of(ground.snapshot, backfill.estimates)
     later = ground.later.copy() if ground.leaving else now
-    return _Stage(now, later, ground.book, backfill=backfill, ends=ends)
+    return _Stage(now, later, ground.book, ground.later_book, backfill=backfill, ends=ends)
 
 
 def _walk(ground: Ground, stage: _Stage, jobs: Sequence[Job]) -> Iterator[Explanation]:
@@ -147,16 +148,20 @@ def _walk(ground: Ground, stage: _Stage, jobs: Sequence[Job]) -> Iterator[Explan
 
 
 def _explained(ground: Ground, stage: _Stage, job: Job, position: int) -> Explanation:
-    refusal, only = _by_quota(ground.snapshot, ground.book, job)
+    refusal, only = _by_quota(ground.snapshot, ground.later_book, job)
+    held = _by_quota(ground.snapshot, ground.book, job)[0] if refusal is None and ground.leaving else None
     verdict = judge(ground, job, only)
     reasons = list(verdict.reasons)
     if refusal is not None:
         reasons.append(quota_reason(refusal))
+    if held is not None and verdict.fits:
+        reasons.append(awaited_quota(ground, held))
     seats = None
     if refusal is None and (verdict.fits or verdict.waits):
-        seats, behind = _staged(ground, stage, job, verdict)
+        starts = verdict.fits and held is None
+        seats, behind = _staged(ground, stage, job, starts)
         reasons.append(behind) if behind else None
-        if seats is not None and verdict.fits:
+        if seats is not None and starts:
             reasons.append(_starts(ground.snapshot, seats))
     if refusal is None and seats is None and not verdict.misfit:
         _reserve(ground, stage, job, only)
@@ -193,17 +198,17 @@ def _by_quota(snapshot: Snapshot, book: Book, job: Job) -> tuple[Refusal | None,
     return None, np.isin(snapshot.node_model, allowed)
 
 
-def _staged(ground: Ground, stage: _Stage, job: Job, verdict: Verdict) -> tuple[Seats | None, Reason | None]:
-    """Seats among what those before it have left, which are taken; or why they left none."""
-    refusal, only = _by_quota(ground.snapshot, stage.book, job)
+def _staged(ground: Ground, stage: _Stage, job: Job, starts: bool) -> tuple[Seats | None, Reason | None]:
+    """Seats among what those before it have left, now or when others have gone, which are taken; or why none are."""
+    refusal, only = _by_quota(ground.snapshot, stage.book if starts else stage.later_book, job)
     if refusal is not None:
         return None, replace(quota_reason(refusal), word=QUEUED)
     closed = stage.closed(job, ground.now_s)
     if closed:
         only = np.ones(len(ground.snapshot.node_name), np.bool_) if only is None else only.copy()
         only[list(closed)] = False
-    kind = (*job.kind, None if only is None else only.tobytes())
-    found = None if kind in stage.hopeless else find(stage.now if verdict.fits else stage.later, job, only=only).seats
+    kind = (starts, *job.kind, None if only is None else only.tobytes())
+    found = None if kind in stage.hopeless else find(stage.now if starts else stage.later, job, only=only).seats
     if found is None:
         stage.hopeless.add(kind)
         return None, Reason(
@@ -211,14 +216,15 @@ def _staged(ground: Ground, stage: _Stage, job: Job, verdict: Verdict) -> tuple[
             "There is room for it, which jobs before it in the queue take or wait for.",
             {"first": stage.first_taker},
         )
-    if verdict.fits:
+    if starts:
         take(stage.now, found)
         stage.taken.append(found)
     if stage.later is not stage.now:
         take(stage.later, found)
-    if not verdict.fits:
+    if not starts:
         stage.now.hold(list(found.nodes), stage.later)
     stage.book = _charged(ground.snapshot, stage.book, job, found)
+    stage.later_book = _charged(ground.snapshot, stage.later_book, job, found)
     stage.first_taker = stage.first_taker or job.key
     return found, None
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from scheduler.admission.tree import ALL, NO_QUOTA, Account, Key, Tree, tree_of
 from scheduler.cluster.records import TenantRecord
-from scheduler.cluster.snapshot import UNKNOWN, Longs, Snapshot
+from scheduler.cluster.snapshot import UNKNOWN, Bools, Longs, Snapshot
 
 NOMINAL, COHORT_EMPTY, BORROWING_LIMIT, CAP = "nominal", "cohort", "borrowing_limit", "cap"
 
@@ -241,15 +241,28 @@ def book_of(snapshot: Snapshot, records: Iterable[TenantRecord] | None = None) -
 
     Pods on slices are not counted, nor is what nobody's pods use.
     """
-    rows = np.flatnonzero(snapshot.pod_live & (snapshot.pod_tenant != UNKNOWN) & ~_sliced(snapshot))
-    models = np.array([*range(len(snapshot.models)), UNKNOWN])
-    model = models[snapshot.node_model[snapshot.pod_node[rows]]]
-    asked = snapshot.pod_gpus[rows].astype(np.int64) * snapshot.pod_gpu_milli[rows]
-    used = _sums(snapshot, rows, model, asked)
+    used = _use(snapshot, np.ones(len(snapshot.pod_name), np.bool_))
     return opened(tree_of(snapshot.tenant_records if records is None else records), *used)
 
 
-def _sliced(snapshot: Snapshot) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def returned(book: Book, snapshot: Snapshot, pods: Bools) -> Book:
+    """The book after these live pods [p] have left."""
+    for use, lp in zip(_use(snapshot, pods), (False, True), strict=True):
+        for (tenant, model), milli in sorted(use.items()):
+            book = book.give(tenant, model, milli, lp=lp)
+    return book
+
+
+def _use(snapshot: Snapshot, pods: Bools) -> tuple[dict[Key, int], dict[Key, int]]:
+    """What these pods [p] use by (tenant, model), HP and LP apart."""
+    rows = np.flatnonzero(pods & snapshot.pod_live & (snapshot.pod_tenant != UNKNOWN) & ~_sliced(snapshot))
+    models = np.array([*range(len(snapshot.models)), UNKNOWN])
+    model = models[snapshot.node_model[snapshot.pod_node[rows]]]
+    asked = snapshot.pod_gpus[rows].astype(np.int64) * snapshot.pod_gpu_milli[rows]
+    return _sums(snapshot, rows, model, asked)
+
+
+def _sliced(snapshot: Snapshot) -> Bools:
     return np.array([bool(spec.mig) for spec in snapshot.pod_specs], np.bool_)[snapshot.pod_spec]
 
 

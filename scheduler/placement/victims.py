@@ -89,10 +89,14 @@ class Victims:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """``reclaim``: LP pods that use what is the claimant's own share; ``relief``: what must be freed beside room."""
+    """``reclaim``: LP pods that use what is the claimant's own share; ``relief``: what must be freed beside room.
+
+    ``awaited``: pods that are leaving already and whose share the claimant needs, wherever they stand.
+    """
 
     pods: tuple[int, ...]  # pending, rows
     reclaim: frozenset[int] = frozenset()
+    awaited: frozenset[int] = frozenset()
     reliefs: tuple[Relief, ...] = ()
     forbidden: frozenset[int] = field(default_factory=frozenset)  # nodes that are no use to it
 
@@ -299,7 +303,7 @@ def _groups(hunt: Hunt) -> list[tuple[int, ...]]:
 def _answer(hunt: Hunt, claim: Claim) -> Victims:
     prey, snapshot = hunt.prey, hunt.prey.snapshot
     placed = sorted((pod, node) for node, pods in hunt.placed.items() for pod in pods)
-    leaving, until = _leaving(hunt)
+    leaving, until = _leaving(hunt, claim)
     victims = tuple(_victim(hunt, claim, p) for p in sorted(hunt.chosen, key=lambda p: (-int(prey.loss[p]), p)))
     names = ", ".join(sorted({snapshot.node_name[n] for _, n in placed}))
     if victims:
@@ -328,12 +332,10 @@ def _victim(hunt: Hunt, claim: Claim, pod: int) -> Victim:
     )
 
 
-def _leaving(hunt: Hunt) -> tuple[tuple[int, ...], int | None]:
+def _leaving(hunt: Hunt, claim: Claim) -> tuple[tuple[int, ...], int | None]:
     """Who is leaving the nodes on which somebody finds no room before that, and when the last must be gone."""
     snapshot = hunt.prey.snapshot
-    needed: list[int] = []
-    for node in sorted(hunt.placed):
-        needed += hunt.waits(node)
+    needed = sorted({*claim.awaited, *(p for node in hunt.placed for p in hunt.waits(node))})
     ends = [int(snapshot.pod_deleted_at_s[p]) + int(snapshot.pod_grace_s[p]) for p in needed
             if ABSENT not in (snapshot.pod_deleted_at_s[p], snapshot.pod_grace_s[p])]  # fmt: skip
     return tuple(needed), max(ends) if ends and len(ends) == len(needed) else None
