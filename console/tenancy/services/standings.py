@@ -5,7 +5,7 @@ work counts against quotas, LP work does not: it runs on what is left over and c
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -13,11 +13,11 @@ from console.tenancy.entries import Docs, Key
 from console.tenancy.models import Book
 from console.tenancy.selectors.records import COHORT_PREFIX, records_of
 from console.tenancy.selectors.use import feeds, use_of
-from console.tenancy.standing import COHORT, GPU, NO_USE, TENANT, Standing, Use, UseOf, lineage
+from console.tenancy.standing import COHORT, GPU, NO_USE, TENANT, Standing, Use, UseOf, lineage, split
 from scheduler.admission import quota as core
 from scheduler.admission.standing import Standing as Account
 from scheduler.admission.standing import standings as accounts_of
-from scheduler.admission.tree import tree_of
+from scheduler.admission.tree import NO_QUOTA, tree_of
 from scheduler.cluster.records import TenantRecord
 
 type Found = dict[tuple[Key, str], Standing]
@@ -44,7 +44,7 @@ def standings(docs: Docs, use: UseOf) -> tuple[Found, dict[str, tuple[int, int]]
     models |= {model for _, model in use}
     found: Found = {}
     for model in sorted(models):
-        lent = _lent(book, accounts, model)
+        lent = _lent(book, model)
         for name, key in names.items():
             row = accounts.get((name, model))
             if row is not None or (key, model) in whole:
@@ -97,15 +97,34 @@ def _standing(
 _LIMITS = ("nominal", "borrowing_limit", "lending_limit")
 
 
-def _lent(book: core.Book, accounts: Mapping[tuple[str, str], Account], model: str) -> dict[str, int]:
-    """What each account lends to others; of one with teams, what they lend less what they borrow."""
-    found = {}
-    for name in book.tree.accounts:
-        below = list(book.tree.below(name)) if book.tree.children.get(name) else [name]
-        lent = sum(accounts[one, model].lent_milli for one in below if (one, model) in accounts)
-        found[name] = lent if len(below) == 1 else max(0, lent - _beyond(book, below, model))
+def _lent(book: core.Book, model: str) -> dict[str, int]:
+    """What each account lends to those beside it: what they borrow is split as unused quota is, group by group.
+
+    What a group needs it takes from its own members first; what it lends outwards is split among them again.
+    """
+    found = {name: 0 for name, account in book.tree.accounts.items() if account.parent is None}
+    line = list(found)
+    while line:
+        name = line.pop()
+        members = book.tree.children.get(name, ())
+        unused = [_unused(book, one, model) for one in members]
+        own = book.tree.accounts[name].quotas.get(model, NO_QUOTA).nominal or 0
+        spare = own - book.hp.get((name, model), 0)  # of the part that the account has not given to its members
+        idle = [*unused, max(0, spare)]
+        needed = sum(_borrowed(book, one, model) for one in members) + max(0, -spare)
+        inside = min(sum(idle), needed)
+        outwards = min(found[name], sum(idle) - inside)
+        found |= dict(zip(members, split(inside + outwards, idle), strict=False))
+        line += members
     return found
 
 
-def _beyond(book: core.Book, names: Iterable[str], model: str) -> int:
-    return sum(book.beyond_quota(name, model) for name in names)
+def _unused(book: core.Book, name: str, model: str) -> int:
+    key = name, model
+    kept = max(book.tree.home.get(key, 0), book.charged.get(key, 0))
+    return max(0, book.tree.subtree.get(key, 0) - kept)
+
+
+def _borrowed(book: core.Book, name: str, model: str) -> int:
+    key = name, model
+    return max(0, book.charged.get(key, 0) - book.tree.subtree.get(key, 0))

@@ -195,14 +195,14 @@ def test_what_one_borrows_others_lend_inside_the_department_first() -> None:
     told(START, _row("a", hp=9000), _row("b", hp=1000), _row("d3", hp=3000), _row("d4", hp=2000), _row("x", hp=500))
     tree = selectors.tenant_tree(operator())
     rows = {row.name: row.whole for row in tree.rows}
-    assert (rows["a"].borrowed, rows["a"].over, rows["b"].lent, rows["d2"].lent) == (5000, 0, 2500, 1666)
+    assert (rows["a"].borrowed, rows["a"].over, rows["b"].lent, rows["d2"].lent) == (5000, 0, 3000, 0)
     assert (rows["d1"].hp, rows["d1"].borrowed, rows["d1"].may_borrow) == (10_000, 0, 3000)
     assert (rows["d2"].may_borrow, rows["d3"].over, rows["x"].may_borrow) == (1000, 2000, None)
     assert [row.name for row in tree.rows if row.over] == ["d3", "d4"]
     told(START + timedelta(minutes=1), _row("a", hp=15_000))
     rows = {row.name: row.whole for row in selectors.tenant_tree(operator()).rows}
     assert (rows["d1"].borrowed, rows["d1"].over, rows["d1"].may_borrow) == (5000, 2000, 3000)  # a limit of 3
-    assert rows["d2"].lent == 2000  # its lending limit
+    assert (rows["d2"].lent, rows["b"].lent, rows["top"].lent) == (2000, 4000, 0)  # the first by its lending limit
 
 
 def test_the_core_gets_of_a_department_what_none_of_its_teams_has() -> None:
