@@ -61,7 +61,7 @@ RANGES = {
     "at_once": (1, 20, 1, "Groups at once", "groups"),
     "most_out": (1, 100_000, None, "Out of service at most", "nodes"),
     "most_out_per_cent": (1, 100, 10, "and at most", "% of the nodes of these GPU models"),
-    "most_per_group": (1, 10_000, None, "Nodes in a group at most", "nodes"),
+    "most_per_group": (1, 10_000, None, "Nodes in a group at most", "nodes; empty: cut where more may not be out"),
     "work_minutes": (1, 43_200, 60, "Work takes", "minutes a group"),
     "stop_after": (1, 100, 2, "Stop after", "failed groups"),
     "most_asks": (1, 20, 5, "Ask for a group's plan", "times"),

@@ -80,13 +80,10 @@ def draft(user: Any, asked: dict[str, Any]) -> Draft:
         raise FieldError(_field_of(said["selects"]), words)
     if len(left) > MOST_NODES:
         raise FieldError(_field_of(said["selects"]), f"{len(left):,} nodes, at most {MOST_NODES:,} in one campaign")
-    groups = choosing.grouped(
-        snapshot, left, grouping=said["grouping"], protect=said["protect"], order=said["order"],
-        most=said["most_per_group"],
-    )  # fmt: skip
     limit = _limit(snapshot, left, said)
+    groups, most = _grouped(snapshot, left, said, limit)
     _refuse_sizes(groups, limit)
-    return Draft(scope, snapshot, groups, said, len(rows) - len(left), limit)
+    return Draft(scope, snapshot, groups, {**said, "most_per_group": most}, len(rows) - len(left), limit)
 
 
 def make_campaign(user: Any, asked: dict[str, Any]) -> Campaign:
@@ -165,13 +162,11 @@ def _refuse_words(said: dict[str, Any]) -> None:
         if value is None and field in ("most_out", "most_out_per_cent", "most_per_group"):
             continue
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise FieldError(field, f"a whole number from {low:,} to {high:,} {unit}")
+            raise FieldError(field, f"a whole number from {low:,} to {high:,} {unit.partition(';')[0]}")
     if said["most_out"] is None and said["most_out_per_cent"] is None:
         raise FieldError("most_out", "say how many nodes may be out of service, as a number or in %")
     if bool(said["done_label"]) != bool(said["done_value"]):
         raise FieldError("done_value", "label and value go together")
-    if said["grouping"] == NO_GROUPING and said["most_per_group"] is None:
-        raise FieldError("most_per_group", "say how many nodes are drained together")
 
 
 def _refuse_levels(said: dict[str, Any], snapshot: Snapshot) -> None:
@@ -205,13 +200,31 @@ def _limit(snapshot: Snapshot, rows: choosing.Rows, said: dict[str, Any]) -> int
     return selectors.most_out(len(population), said["most_out"], said["most_out_per_cent"])
 
 
+def _grouped(
+    snapshot: Snapshot, rows: choosing.Rows, said: dict[str, Any], limit: int
+) -> tuple[list[choosing.Drafted], int | None]:
+    """The groups, and the most nodes of one: where nobody says it, as many as may be out of service.
+
+    Places within the limit stay whole.  Those beyond it, and nodes without places, are cut so that as many groups as
+    may be under way at once find room in it.
+    """
+    given = {"grouping": said["grouping"], "protect": said["protect"], "order": said["order"]}
+    most: int | None = said["most_per_group"]
+    if most is None:
+        groups = choosing.grouped(snapshot, rows, most=None, **given)
+        if said["grouping"] != NO_GROUPING and all(len(one.rows) <= limit for one in groups):
+            return groups, None
+        most = max(1, limit // said["at_once"])
+    return choosing.grouped(snapshot, rows, most=most, **given), most
+
+
 def _refuse_sizes(groups: list[choosing.Drafted], limit: int) -> None:
     largest = max(groups, key=lambda one: len(one.rows))
     if len(largest.rows) > limit:
         raise FieldError(
             "most_per_group",
             f"the group “{largest.name}” has {len(largest.rows):,} nodes, and at most {limit:,} may be out of service: "
-            f"have groups cut to {limit:,} nodes or raise the limit",
+            f"leave it empty, so that groups are cut to fit, or raise the limit",
         )
     if len(groups) > MOST_GROUPS:
         raise FieldError("grouping", f"{len(groups):,} groups, at most {MOST_GROUPS:,} in one campaign")

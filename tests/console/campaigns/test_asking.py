@@ -27,8 +27,7 @@ pytestmark = pytest.mark.django_db
         ({"selects": "domains", "wanted": {"names": ["s9"]}}, "names"),
         ({"selects": "model", "wanted": {}}, "model"),
         ({"most_out": None}, "most_out"),
-        ({"most_out": 1}, "most_per_group"),
-        ({"grouping": "none"}, "most_per_group"),
+        ({"most_out": 1, "most_per_group": 2}, "most_per_group"),
         ({"grouping": "rack"}, "grouping"),
         ({"protect": "rack"}, "protect"),
         ({"done_value": ""}, "done_value"),
@@ -53,6 +52,8 @@ def test_groups_by_what_is_asked_in_the_order_that_is_proposed() -> None:
     assert names() == [("no ASW", 1), ("s2", 2), ("s1", 2)]
     assert names(order="name", most_per_group=1)[1:3] == [("s1, part 1 of 2", 1), ("s1, part 2 of 2", 1)]
     assert names(grouping="none", most_per_group=2, order="name")[0] == ("s1-a to s1-b", 2)
+    assert {size for _, size in names(most_out=1)} == {1}  # cut to what may be out of service, as nobody says otherwise
+    assert [size for _, size in names(grouping="none", most_out=4, at_once=2)] == [1, 2, 2]
     assert names(selects="domains", wanted={"names": ["s3"]}, done_label="", done_value="") == [("s3", 2)]
     plain = {"done_label": "", "done_value": "", "most_out": 9}
     assert names(selects="unfit", wanted={}, **plain) == [("no ASW", 1)]
