@@ -142,6 +142,7 @@ def part_page(request: HttpRequest, plan: Any, chains: list[Any], form: PartForm
         "section": "plans",
         "plan": plan,
         "h": plan.headline,
+        "reached_words": goal_unit(plan.headline),
         "form": form,
         "tenants": [{**row, "value": row["tenant"] or UNASSIGNED} for row in plan.impact],
         "chains": largest[:CHAINS_SHOWN],

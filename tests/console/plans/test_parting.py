@@ -14,6 +14,7 @@ from console.tenancy.services import Denied
 from tests.builders.pages import squeezed
 from tests.builders.people import approver, operator, viewer
 from tests.builders.worlds import world
+from tests.console.consolidation.test_held import computed
 from tests.console.plans.browsing import client_of, page_of
 from tests.console.plans.scene import Scene, move, pod_set, ran, scene, where
 
@@ -165,3 +166,11 @@ def test_the_same_over_the_api() -> None:
     assert (answer.status_code, answer.json()["state"], answer.json()["because"]) == (200, "approved", said["reason"])
     for wrong in ("x", "0", "9" * 5000):
         assert api.get(reverse("api:plan-part", args=[plan.pk]) + f"?chain={wrong}").status_code == 400
+
+
+def test_of_a_goal_it_says_how_much_of_it_is_reached() -> None:
+    plan = computed(three()[0], goal={"kind": "drain", "nodes": ["n1", "n2"]})
+    address = reverse("plans:part", args=[plan.pk])
+    page = squeezed(client_of(approver()).get(address + "?chains=1").content.decode())
+    assert "Nodes cleared" in page and "2 of 2 nodes" in page and "1 of 2 nodes" in page and "Net emptied" not in page
+    assert "2 of 2 nodes" in squeezed(client_of(viewer()).get(reverse("plans:list")).content.decode())
