@@ -145,7 +145,7 @@ def _random_book(dice: random.Random) -> tuple[Book, list[str]]:
 
 def test_no_quota_is_ever_exceeded_and_giving_back_restores_the_book() -> None:
     taken = refused = 0
-    for seed in range(200):
+    for seed in range(120):
         dice = random.Random(seed)
         book, names = _random_book(dice)
         log: list[tuple[str, int, bool]] = []
@@ -161,4 +161,4 @@ def test_no_quota_is_ever_exceeded_and_giving_back_restores_the_book() -> None:
         for name, milli, lp in reversed(log):
             book = book.give(name, M, milli, lp=lp)
         assert not any(book.hp.values()) and not any(book.charged.values()) and not any(book.total.values())
-    assert taken > 1000 and refused > 1000
+    assert taken > 500 and refused > 500
