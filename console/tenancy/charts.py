@@ -18,7 +18,7 @@ LEGEND = (
     ("over", "stranded"),
     ("LP", "lp"),
     ("lent", "standby"),
-    ("guaranteed", "sunken"),
+    ("guaranteed", "total"),
 )
 LINES = (("HP", "hp"), ("LP", "lp"), ("borrowed", "cpu"), ("lent", "standby"), ("waiting", "other"))
 TONES = {WARNING: "warn", STOPPED: "bad"}
@@ -74,7 +74,7 @@ def bar(one: Standing, whole: int, cap: int | None) -> Bar:
     borrowed = max(0, one.borrowed - over)
     own = one.hp - over - borrowed
     lengths = ((own, "hp"), (borrowed, "cpu"), (over, "stranded"), (one.lp, "lp"))
-    parts = [_part(0, one.nominal or 0, whole, "sunken")] if one.nominal else []
+    parts = [_part(0, one.nominal or 0, whole, "total")] if one.nominal else []
     at = 0
     for length, fill in lengths:
         if length > 0:

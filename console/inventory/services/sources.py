@@ -15,19 +15,20 @@ from console.inventory.services.clusters import ClusterError, follow_anew, forge
 from console.inventory.services.recording import redraw
 from console.live.services import publish
 from console.rest.errors import Conflict
-from console.tenancy.services import require
+from console.tenancy.services import forget_use, require
 
 
 @transaction.atomic
 def remove_source(user: Any, source: Source, reason: str) -> None:
     """Forgets a source and its readings.  Raises ``Conflict`` while plans refer to it."""
     require(user, "inventory.load_cluster")
-    name, kind, config = source.name, source.kind, source.config
+    number, name, kind, config = source.pk, source.name, source.kind, source.config
     write_down(actor=user, action="source.removed", target_kind="source", target_id=name, reason=reason)
     try:
         source.delete()
     except ProtectedError as error:
         raise Conflict(f"{name} has plans; they keep it so that they stay readable.") from error
+    forget_use(number)
     if kind == SourceKind.SIMULATED:
         simulated.abandon(config["cluster"])
     if kind == SourceKind.KUBERNETES:

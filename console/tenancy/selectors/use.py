@@ -75,8 +75,8 @@ def known_of(period: Period, now: datetime) -> list[Known]:
     for feed in feeds():
         if feed.hour is not None and period.start <= feed.hour < period.end:
             covered[feed.source] += feed.covered_ms
-        found.append(Known(feed.name, covered[feed.source] / 1000, elapsed))
-    return found
+        found.append(Known(feed.name, covered.pop(feed.source, 0) / 1000, elapsed))
+    return found + [Known(f"source {gone}, removed", covered[gone] / 1000, elapsed) for gone in sorted(covered)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from console.tenancy.services.people import (
 )
 from console.tenancy.services.preview import Consequence, Preview, preview
 from console.tenancy.services.seeding import ensure_book
-from console.tenancy.services.usage import UsageRow, record_usage
+from console.tenancy.services.usage import UsageRow, forget_use, record_usage
 
 __all__ = [
     "TOKENS_PER_USER",
@@ -40,6 +40,7 @@ __all__ = [
     "ensure_book",
     "ensure_person",
     "ensure_tenants",
+    "forget_use",
     "given_back",
     "issue_token",
     "person",

@@ -71,6 +71,18 @@ def record_usage(
     return True
 
 
+@transaction.atomic
+def forget_use(source: int) -> None:
+    """A source that is gone holds nothing any more; what was summed up of it stays."""
+    Book.objects.get_or_create(pk=1)
+    Book.objects.select_for_update().get(pk=1)
+    feed = UsageFeed.objects.filter(pk=source).first()
+    if feed is not None:
+        _close_hour(feed, None)
+        feed.delete()
+        keep_standings(book_now().docs)
+
+
 def _sum_up(feed: UsageFeed, book: Book, start: datetime, end: datetime) -> None:
     """Adds what the feed's last reading amounts to between two instants."""
     rates = _rates(feed, book) if start < end else {}

@@ -48,6 +48,8 @@ def tenant_list(request: HttpRequest) -> HttpResponse:
         "warned": {burn.tenant: burn for burn in burns if burn.state == "warning"},
         "budget_note": f"of {plural(len(burns), 'limit')}; {sum(burn.state == 'warning' for burn in burns)} warn",
         "by_model": filters.by == "model",
+        "bys": _choices(query, "by", {"sum": "All models", "model": "By model"}, filters.by),
+        "over_unit": "tenant" if tree.over == 1 else "tenants",
         "filters_on": bool(filters.text or filters.model or filters.cohort or filters.show != "all"),
     }
     if request.headers.get("HX-Request"):
@@ -76,7 +78,6 @@ def _bar(
         "kept": kept.items(),
         "clear": f"?{urlencode(kept)}" if filters.text or filters.model or filters.cohort else "",
         "shows": _choices(query, "show", SHOW_WORDS, filters.show),
-        "bys": _choices(query, "by", {"sum": "All models", "model": "By model"}, filters.by),
         "may_edit": request.user.has_perm("tenancy.set_quotas") or request.user.has_perm("tenancy.divide_quotas"),
     }
 

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from console.inventory.models import Source
+from console.inventory.services import remove_source
 from console.tenancy import prices, selectors, services
 from console.tenancy.choices import Role
 from console.tenancy.entries import Given
@@ -113,6 +115,16 @@ def test_a_reading_hands_over_what_tenants_hold_and_what_the_cluster_says_itself
     edited(tenant_entry("d1", H20=1), tenant_entry("d2", H20=2))
     records = {record["name"]: record for record in selectors.tenant_records(feed.theirs)}
     assert [records[name]["quotas"][0]["nominal"] for name in ("d1", "d2")] == [3, 2]
+
+
+def test_a_source_that_goes_holds_nothing_and_leaves_what_was_used() -> None:
+    observed(world().node("n1", gpu_model="H20").pod("a", "n1", 2, tenant="d1"))
+    source = UsageFeed.objects.get().source
+    told(START + timedelta(days=9999), _row(hp=1000), source=source)
+    told(START + timedelta(days=9999, hours=2), _row(hp=1000), since=START + timedelta(days=9999), source=source)
+    remove_source(operator(), Source.objects.get(), "old")
+    assert selectors.tenant_tree(operator()).rows == []
+    assert sum(row.hp_us for row in TenantHour.objects.all()) == 2 * HOUR_US
 
 
 def test_chargeback_adds_up_and_a_missing_price_is_no_price(monkeypatch: pytest.MonkeyPatch) -> None:
