@@ -20,6 +20,7 @@ ROUTES = {
     "campaigns.preview": {"queue": "plan"},
     "campaigns.*": {"queue": "observe"},
     "oncall.*": {"queue": "observe"},
+    "queue.unblock": {"queue": "plan"},
     "queue.*": {"queue": "observe"},
     "plans.execute": {"queue": "execute"},
     "plans.hold": {"queue": "execute"},

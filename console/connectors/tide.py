@@ -30,7 +30,7 @@ from console.connectors.world import World
 from scheduler.cluster.records import AGENT_OWNERS, OwnerRecord, PodRecord
 
 DAY_S = 86_400
-MAX_PENDING = 40
+MAX_PENDING = 40  # without gangs, whose members wait for each other
 TRIES = 6  # nodes that an arrival looks at before it waits
 
 
@@ -260,7 +260,8 @@ def _place(moment: _Moment, pod: PodRecord, nodes: list[Identity]) -> None:
         if node[0] == pod.cluster and _admits(moment, node, pod) and shortage(moment.world, node, pod) is None:
             moment.do(Arrived(pod=replace(pod, node=node[1], phase="Running", started_s=moment.second)))
             return
-    if len(moment.world.pending) < MAX_PENDING:
+    alone = sum(moment.world.pods[key].gang is None for key in moment.world.pending)
+    if alone < MAX_PENDING:
         moment.do(Arrived(pod=replace(pod, phase="Pending")))
 
 

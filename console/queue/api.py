@@ -3,11 +3,14 @@
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from console.inventory.api_tables import PAGING, OwnView, envelope, page_of, sort, text
-from console.queue import selectors
+from console.inventory.selectors import NotThereError
+from console.queue import selectors, services
 from console.queue import serializers as shapes
 from console.queue.choices import Reason
 from console.queue.selectors import RUNNING_SORTS, RUNNING_USUAL, SORTS, USUAL, QueueFilters
@@ -60,6 +63,50 @@ class QueueTotals(OwnView):
             "others": selectors.others_totals(request.user),
         }
         return Response(shapes.TotalsSerializer(found).data)
+
+
+class JobDetail(OwnView):
+    """One job with its members, why it waits, and what was seen of it."""
+
+    @extend_schema(
+        operation_id="queue_job",
+        parameters=[text("cluster"), text("name", "namespace/name of the gang, or of the pod"), text("source")],
+        responses=shapes.JobCardSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        asked = {name: str(request.query_params.get(name, ""))[:600] for name in ("cluster", "name", "source")}
+        try:
+            card = selectors.job_card(request.user, asked["cluster"], asked["name"], source=asked["source"])
+        except NotThereError as error:
+            raise NotFound("There is no such job here, or it is not yours to see.") from error
+        return Response(shapes.JobCardSerializer(card).data)
+
+
+class JobUnblock(OwnView):
+    """What would make a job start: asked of a worker, answered on one reading.  Nothing is done about it."""
+
+    @extend_schema(operation_id="queue_unblock", responses=shapes.InquirySerializer)
+    def get(self, request: Request, job_id: int) -> Response:
+        """The newest question and its answer."""
+        found = selectors.job_inquiry(request.user, _job(request, job_id))
+        if found is None:
+            raise NotFound("Nobody has asked what would unblock this job.")
+        return Response(shapes.InquirySerializer(found).data)
+
+    @extend_schema(operation_id="queue_unblock_ask", request=None, responses={202: shapes.InquirySerializer})
+    def post(self, request: Request, job_id: int) -> Response:
+        """Asks; while a question is open, the same one is answered."""
+        job = _job(request, job_id)
+        services.ask_unblock(request.user, job)
+        found = selectors.job_inquiry(request.user, job)
+        return Response(shapes.InquirySerializer(found).data, status=status.HTTP_202_ACCEPTED)
+
+
+def _job(request: Request, job_id: int) -> Any:
+    try:
+        return selectors.job_of(request.user, job_id)
+    except NotThereError as error:
+        raise NotFound("There is no such job here, or it is not yours to see.") from error
 
 
 def _answer(request: Request, page: Any) -> dict[str, Any]:

@@ -39,3 +39,32 @@ class Sighted(TextChoices):
     MEMBERS = "members", "Members changed"
     STARTED = "started", "All members are bound"
     GONE = "gone", "No longer there"
+
+
+class InquiryState(TextChoices):
+    """What became of a question what would unblock a job."""
+
+    ASKED = "asked", "Asked"
+    WORKING = "working", "Being worked out"
+    DONE = "done", "Answered"
+    FAILED = "failed", "Failed"
+
+
+class RemedyKind(TextChoices):
+    """What may make a job start; a test compares them with the core's."""
+
+    QUOTA = "quota", "More quota"
+    VICTIMS = "victims", "Pods that would have to leave"
+    MOVES = "consolidation", "Moves that make room"
+    SHAPE = "smaller_shape", "A smaller shape"
+    MODEL = "model", "Another GPU model"
+    WAIT = "wait", "Waiting"
+
+
+class Outcome(TextChoices):
+    """Of one remedy, and of all of them together."""
+
+    FOUND = "found", "would start it"
+    BUDGET = "budget", "not known: the search ended"
+    UNKNOWN = "unknown", "depends on what nobody states"
+    NONE = "none", "would not start it"

@@ -2,10 +2,11 @@
 
 from typing import ClassVar
 
+from django.conf import settings
 from django.db import models
 
 from console.inventory.models import Source
-from console.queue.choices import JobState, Reason, Sighted
+from console.queue.choices import InquiryState, JobState, Outcome, Reason, Sighted
 
 
 class Turn(models.Model):
@@ -102,3 +103,31 @@ class Sighting(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job_id} {self.kind} at {self.revision}"
+
+
+class Inquiry(models.Model):
+    """Somebody asked what would unblock a job; the answer is of one reading and grows old with it."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="inquiries")
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    asked_at = models.DateTimeField()
+    state = models.CharField(max_length=8, choices=InquiryState, default=InquiryState.ASKED)
+    revision = models.BigIntegerField(null=True, help_text="of the reading that the answer is of")
+    begun_at = models.DateTimeField(null=True, help_text="when that reading was begun")
+    done_at = models.DateTimeField(null=True)
+    solved = models.CharField(max_length=8, choices=Outcome, blank=True, help_text="of all remedies together")
+    remedies = models.JSONField(default=list, help_text="kind, outcome, cost, unit, detail, numbers")
+    failure = models.TextField(blank=True, help_text="why there is no answer")
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["job"],
+                condition=models.Q(state__in=[InquiryState.ASKED, InquiryState.WORKING]),
+                name="queue_inquiry_one_at_a_time",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.job_id} {self.state}"

@@ -10,6 +10,7 @@ import numpy as np
 
 from console.inventory.services import snapshot_of
 from console.queue import services
+from console.queue.models import Inquiry
 from console.queue.sightings import ClusterQueue, Explained, Name, Waiting
 from console.tenancy.selectors import tenant_records
 from scheduler.admission.planner import Explained as Answer
@@ -17,6 +18,7 @@ from scheduler.admission.planner import Explanation, explain
 from scheduler.admission.quota import Book, book_of
 from scheduler.admission.reasons import WAITING_FOR_VICTIMS, Reason
 from scheduler.admission.tree import ALL
+from scheduler.advice.unblock import Remedy, solved, unblock
 from scheduler.cluster.records import TenantRecord
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Snapshot
 from scheduler.cluster.topology import ASW
@@ -37,6 +39,45 @@ def explain_newest(source_id: int) -> None:
     bound = bound_pods(snapshot, services.followed(source_id))
     found = Explained(reading.revision, clusters, bound, time.monotonic() - began)
     services.keep(source_id, reading, found)
+
+
+def unblock_job(inquiry_id: int) -> None:
+    """Works out what would make one job start, on the newest reading; nothing is done about it."""
+    inquiry = services.begin_inquiry(inquiry_id)
+    if inquiry is None:
+        return
+    try:
+        _unblock(inquiry)
+    except Exception as error:
+        services.fail_inquiry(inquiry, f"The search failed: {type(error).__name__}.")
+        raise
+
+
+def _unblock(inquiry: Inquiry) -> None:
+    job = inquiry.job
+    reading = services.newest_reading(job.source_id)
+    snapshot = snapshot_of(reading.revision) if reading is not None else None
+    if reading is None or snapshot is None:
+        services.fail_inquiry(inquiry, "The newest reading is not kept any more; ask again.")
+        return
+    answer = explain(snapshot, book=book_for(snapshot))
+    row = next((one for one in answer.rows if (one.cluster, one.key) == (job.cluster, job.key)), None)
+    if row is None:
+        services.fail_inquiry(inquiry, "It does not wait any more.")
+        return
+    remedies = unblock(answer, row)
+    services.answer_inquiry(inquiry, reading, [_remedy(one) for one in remedies], solved(remedies))
+
+
+def _remedy(remedy: Remedy) -> dict[str, Any]:
+    return {
+        "kind": remedy.kind,
+        "outcome": remedy.outcome,
+        "cost": remedy.cost,
+        "unit": remedy.unit,
+        "detail": remedy.detail,
+        "numbers": dict(remedy.numbers),
+    }
 
 
 def book_for(snapshot: Snapshot) -> Book:

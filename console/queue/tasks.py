@@ -13,3 +13,8 @@ def explain_due() -> int:
 @shared_task(name="queue.explain")
 def explain(source_id: int) -> None:
     planning.explain_newest(source_id)
+
+
+@shared_task(name="queue.unblock")
+def unblock(inquiry_id: int) -> None:
+    planning.unblock_job(inquiry_id)

@@ -5,16 +5,17 @@ from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from console.inventory.filters import TableView, neighbours, read_table
 from console.inventory.selectors.paging import BadCursorError, Page
 from console.inventory.selectors.viewing import NotThereError
 from console.inventory.tables import csv_lines, headings
-from console.queue import selectors
+from console.queue import selectors, services
+from console.queue.addresses import job_address
 from console.queue.selectors import QueueFilters
 from console.queue.tables import QUEUE_COLUMNS, QUEUE_HEAD, RUNNING_COLUMNS, RUNNING_HEAD
 from console.rest.csv import csv_response, refused
@@ -150,3 +151,15 @@ def job(request: HttpRequest, cluster: str = "", namespace: str = "", name: str 
     context = {"section": "queue", "card": card, "now": timezone.now()}
     part = "#body" if request.headers.get("HX-Request") else ""
     return render(request, f"queue/job.html{part}", context)
+
+
+@require_POST
+@permission_required(OWN, raise_exception=True)
+def unblock(request: HttpRequest, job_id: int) -> HttpResponse:
+    """Ask a worker what would make the job start."""
+    try:
+        found = selectors.job_of(request.user, job_id)
+    except NotThereError as error:
+        raise Http404("There is no such job here, or it is not yours to see.") from error
+    services.ask_unblock(request.user, found)
+    return redirect(job_address(found.cluster, found.key, found.source.name))

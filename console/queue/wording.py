@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from console.queue.choices import Reason
+from console.queue.choices import Outcome, Reason, RemedyKind
 from console.ui.figures import DASH, plural, whole_gpus
 
 # Sentences of the core that name nobody: sizes, levels, models and sums of free room.
@@ -34,6 +34,34 @@ def sentence_for(reason: Mapping[str, Any], scope: frozenset[str] | None) -> str
     return str(Reason(reason["word"]).label)
 
 
+_NAMES = {"at": "account", "possible": "possible at all", "until_s": "until", "seated_pods": "pods with room",
+          "nodes_of_unknown_place": "nodes of unknown place", "fault": "what is wrong"}  # fmt: skip
+
+
+def number_words(name: str, value: Any) -> tuple[str, str]:
+    """A figure of the core as people read it: its name without the unit, and its value with it."""
+    label = _NAMES.get(name)
+    if value is None:
+        return label or _spaced(name), "unknown"
+    if not isinstance(value, int) or isinstance(value, bool):
+        return label or _spaced(name), str(value).replace("_", " ")
+    if name == "possible":
+        return _NAMES[name], "yes" if value else "no"
+    if name.endswith("_cpu_milli"):
+        return label or _spaced(name.removesuffix("_cpu_milli")) + " CPU", f"{value / 1000:,.0f} cores"
+    if name.endswith("_milli"):
+        return label or _spaced(name.removesuffix("_milli")), f"{whole_gpus(value)} GPUs"
+    if name.endswith("_mib"):
+        return label or _spaced(name.removesuffix("_mib")), f"{value / 1024:,.1f} GiB"
+    if name.endswith("_s"):
+        return label or _spaced(name.removesuffix("_s")), f"second {value:,} of the cluster's clock"
+    return label or _spaced(name), f"{value:,}"
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ").replace("gpus", "GPUs").replace("gpu ", "GPU ")
+
+
 def _quota(numbers: Mapping[str, Any]) -> str:
     asked, left = whole_gpus(numbers.get("asked_milli")), whole_gpus(numbers.get("available_milli"))
     never = "" if numbers.get("possible", 1) else " It can never be admitted under this quota."
@@ -54,3 +82,24 @@ def numbers_for(reason: Mapping[str, Any], scope: frozenset[str] | None) -> dict
     if reason["word"] == Reason.CONSTRAINT:
         own -= {"pods"}  # names, where others refuse it
     return {name: value for name, value in numbers.items() if name in own}
+
+
+def remedy_words(remedy: Mapping[str, Any], scope: frozenset[str] | None) -> str:
+    """A remedy as a viewer may read it: whoever sees only its own reads whom it takes something from as a number."""
+    numbers: Mapping[str, Any] = remedy["numbers"]
+    found = remedy["outcome"] == Outcome.FOUND
+    match remedy["kind"]:
+        case _ if scope is None:
+            return str(remedy["detail"])
+        case RemedyKind.QUOTA:
+            then = "it would start" if found else "it would still wait for something else"
+            return f"With {whole_gpus(numbers.get('missing_milli'))} more GPUs of quota {then}."
+        case RemedyKind.VICTIMS if found:
+            return f"{plural(numbers.get('pods'), 'pod')} of LP tier would have to leave."
+        case RemedyKind.VICTIMS:
+            return "No pods that may be stopped make room for it."
+        case RemedyKind.MOVES if found:
+            return f"{plural(numbers.get('moves'), 'move')} of other pods make room for it."
+        case RemedyKind.MOVES:
+            return "No moves are known that make room for it."
+    return str(remedy["detail"])

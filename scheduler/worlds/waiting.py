@@ -59,6 +59,7 @@ class _Job:
     pods: int
     gpus: int
     topology: TopologyRecord | None = None
+    lp: bool = False  # of no quota: what it waits for is room alone
 
 
 def with_waiting(document: Document) -> Document:
@@ -112,7 +113,7 @@ def _jobs(pool: _Pool) -> Iterator[_Job]:
     yield _Job("wait-quota", holder, 2, SMALL)
     wide = max(Counter(pool.under(node) for node in pool.nodes if pool.under(node)).values())
     yield _Job("wait-oversized", other, wide + 1, NODE_GPUS, REQUIRED)
-    yield _Job("wait-capacity", other, all_free // NODE_GPUS + 2, NODE_GPUS)
+    yield _Job("wait-capacity", other, all_free // NODE_GPUS + 2, NODE_GPUS, lp=True)
     if all_free >= (whole + 1) * NODE_GPUS:
         yield _Job("wait-pieces", other, whole + 1, NODE_GPUS)
     slots = pool.by_switch(SMALL)
@@ -134,7 +135,8 @@ def _pods(pool: _Pool, job: _Job) -> Iterator[PodRecord]:
             gpu_model=pool.model,
             cpu_milli=CORES_MILLI * job.gpus,
             memory_mib=MEMORY_MIB * job.gpus,
-            priority=PRIORITY,
+            priority=0 if job.lp else PRIORITY,
+            tier="LP" if job.lp else "HP",
             work_class="training",
             owner=OwnerRecord(kind="Job"),
             workload=job.name,

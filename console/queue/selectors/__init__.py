@@ -1,6 +1,6 @@
 """Everything that reads; the viewer comes first and decides what is seen."""
 
-from console.queue.selectors.job import JobCard, job_card, job_row
+from console.queue.selectors.job import InquiryRow, JobCard, job_card, job_inquiry, job_of, job_row
 from console.queue.selectors.rows import (
     SORTS,
     USUAL,
@@ -28,12 +28,15 @@ __all__ = [
     "RUNNING_USUAL",
     "SORTS",
     "USUAL",
+    "InquiryRow",
     "JobCard",
     "QueueFilters",
     "QueueRow",
     "QueueTotals",
     "RunningRow",
     "job_card",
+    "job_inquiry",
+    "job_of",
     "job_row",
     "others_totals",
     "queue_age",

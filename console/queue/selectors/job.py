@@ -12,9 +12,9 @@ from console.inventory.archive import UNKNOWN, Snapshot
 from console.inventory.cells import asw_of_nodes
 from console.inventory.selectors.pods import PodRow, rows_of_pods
 from console.inventory.selectors.viewing import Filters, NotThereError, Reading, mask_of_scope, readings
-from console.queue.choices import JobState, Reason, Sighted
-from console.queue.models import Job, Sighting, Turn
-from console.queue.wording import numbers_for, sentence_for
+from console.queue.choices import InquiryState, JobState, Outcome, Reason, RemedyKind, Sighted
+from console.queue.models import Inquiry, Job, Sighting, Turn
+from console.queue.wording import number_words, numbers_for, remedy_words, sentence_for
 from console.tenancy.selectors import tenant_scope
 
 SHOWN_MEMBERS = 200
@@ -22,7 +22,7 @@ SHOWN_SIGHTINGS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ReasonRow:
+class JobReason:
     """``numbers``: what the sentence says, as (name, value)."""
 
     reason: str
@@ -32,7 +32,7 @@ class ReasonRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class JobPart:
     """Equal pods of a job that wait."""
 
     pods: int
@@ -45,7 +45,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class JobBlock:
     """The most pods like its largest ones that find room in one place of the level now, and their GPUs."""
 
     level: str
@@ -54,7 +54,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaRow:
+class JobQuota:
     """One account above the job's GPUs, in thousandths.  None: not set, or without a bound."""
 
     account: str
@@ -68,7 +68,7 @@ class QuotaRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SightingRow:
+class JobSighting:
     at: datetime
     kind: str
     label: str
@@ -80,9 +80,41 @@ class SightingRow:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberRow:
+class JobMember:
     pod: PodRow
     asw: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RemedyRow:
+    """``cost`` None: unknown, or there is none to state; in ``unit``."""
+
+    kind: str
+    label: str
+    outcome: str
+    outcome_label: str
+    cost: float | None
+    unit: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class InquiryRow:
+    """A question what would unblock the job; ``solved``, ``revision`` and ``begun_at`` once it is answered."""
+
+    state: str
+    label: str
+    asked_at: datetime
+    done_at: datetime | None
+    revision: int | None
+    begun_at: datetime | None
+    solved: str
+    failure: str
+    remedies: tuple[RemedyRow, ...]
+
+    @property
+    def open(self) -> bool:
+        return self.state in (InquiryState.ASKED, InquiryState.WORKING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +142,22 @@ class JobCard:
     min_members: int | None
     levels: tuple[str, ...]
     preferred: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[JobPart, ...]
     first_at: datetime | None
     since: datetime | None
     since_known: bool
     left_at: datetime | None
-    primary: ReasonRow | None
-    others: tuple[ReasonRow, ...]
-    blocks: tuple[Block, ...]
+    primary: JobReason | None
+    others: tuple[JobReason, ...]
+    blocks: tuple[JobBlock, ...]
     seats: tuple[str, ...]
     seat_nodes: int
     starts_by: datetime | None
-    quota: tuple[QuotaRow, ...]
-    sightings: tuple[SightingRow, ...]
+    quota: tuple[JobQuota, ...]
+    sightings: tuple[JobSighting, ...]
     sightings_total: int
-    members: tuple[MemberRow, ...]
+    inquiry: InquiryRow | None
+    members: tuple[JobMember, ...]
     members_total: int
     explained_at: datetime | None
     observed_at: datetime | None
@@ -133,6 +166,11 @@ class JobCard:
     @property
     def waits(self) -> bool:
         return self.state == JobState.PENDING
+
+    @property
+    def moves_may_help(self) -> bool:
+        """Other reasons stay, whatever moves."""
+        return self.primary is not None and self.primary.reason in (Reason.FRAGMENTATION, Reason.TOPOLOGY)
 
     @property
     def waited_s(self) -> float | None:
@@ -152,6 +190,20 @@ def job_row(viewer: Any, cluster: str, key: str, *, source: str = "") -> Job:
     if not found:
         raise NotThereError("no such job")
     return found[0]
+
+
+def job_of(viewer: Any, job_id: int) -> Job:
+    """By number.  Raises ``NotThereError``: of another tenant's job just as of none."""
+    scope = tenant_scope(viewer)
+    row = Job.objects.filter(pk=job_id).select_related("source", "source__queue_turn").first()
+    if row is None or (scope is not None and (not row.tenant or row.tenant not in scope)):
+        raise NotThereError("no such job")
+    return row
+
+
+def job_inquiry(viewer: Any, job: Job) -> InquiryRow | None:
+    """The newest question about a job that the viewer sees."""
+    return inquiry_of(job, tenant_scope(viewer))
 
 
 def job_card(viewer: Any, cluster: str, key: str, *, source: str = "") -> JobCard:
@@ -225,20 +277,21 @@ def _seen(row: Job, scope: frozenset[str] | None) -> dict[str, Any]:
         "min_members": told["min_members"],
         "levels": tuple(told["levels"]),
         "preferred": tuple(told["preferred"]),
-        "parts": tuple(Part(**{**part, "mig": tuple(part["mig"])}) for part in told["parts"]),
+        "parts": tuple(JobPart(**{**part, "mig": tuple(part["mig"])}) for part in told["parts"]),
         "first_at": row.first_at,
         "since": row.since if waits else None,
         "since_known": row.since_known,
         "left_at": row.left_at,
         "primary": reason_row(told["reason"], scope) if waits else None,
         "others": tuple(reason_row(other, scope) for other in told["others"]) if waits else (),
-        "blocks": tuple(Block(*block) for block in told["blocks"]) if waits else (),
+        "blocks": tuple(JobBlock(*block) for block in told["blocks"]) if waits else (),
         "seats": tuple(told["seats"]) if waits and scope is None else (),
         "seat_nodes": told["seat_nodes"] if waits else 0,
         "starts_by": _starts_by(told, begun_at) if waits else None,
-        "quota": tuple(QuotaRow(**one) for one in told["quota"] if scope is None or one["account"] in scope),
+        "quota": tuple(JobQuota(**one) for one in told["quota"] if scope is None or one["account"] in scope),
         "sightings": tuple(_sighting(one) for one in sightings[:SHOWN_SIGHTINGS]),
         "sightings_total": sightings.count(),
+        "inquiry": inquiry_of(row, scope) if waits else None,
         "explained_at": begun_at,
     }
 
@@ -249,20 +302,45 @@ def _starts_by(told: dict[str, Any], begun_at: datetime | None) -> datetime | No
     return begun_at + timedelta(seconds=left_s) if begun_at is not None and left_s is not None else None
 
 
-def reason_row(reason: dict[str, Any], scope: frozenset[str] | None) -> ReasonRow:
-    numbers = tuple((name.replace("_", " "), "unknown" if value is None else str(value))
-                    for name, value in numbers_for(reason, scope).items())  # fmt: skip
+def reason_row(reason: dict[str, Any], scope: frozenset[str] | None) -> JobReason:
+    numbers = tuple(number_words(name, value) for name, value in numbers_for(reason, scope).items())
     word = reason["word"]
-    return ReasonRow(word, str(Reason(word).label), sentence_for(reason, scope), numbers)
+    return JobReason(word, str(Reason(word).label), sentence_for(reason, scope), numbers)
 
 
-def _sighting(row: Sighting) -> SightingRow:
+def inquiry_of(row: Job, scope: frozenset[str] | None) -> InquiryRow | None:
+    """The newest question about it, with what this viewer may read of the answer; None where nobody asked."""
+    found = Inquiry.objects.filter(job=row).first()
+    if found is None:
+        return None
+    return InquiryRow(
+        state=found.state,
+        label=str(InquiryState(found.state).label),
+        asked_at=found.asked_at,
+        done_at=found.done_at,
+        revision=found.revision,
+        begun_at=found.begun_at,
+        solved=found.solved,
+        failure=found.failure,
+        remedies=tuple(_remedy(one, scope) for one in found.remedies),
+    )
+
+
+def _remedy(remedy: dict[str, Any], scope: frozenset[str] | None) -> RemedyRow:
+    kind, outcome = RemedyKind(remedy["kind"]), Outcome(remedy["outcome"])
+    words = remedy_words(remedy, scope)
+    return RemedyRow(
+        kind.value, str(kind.label), outcome.value, str(outcome.label), remedy["cost"], remedy["unit"], words
+    )
+
+
+def _sighting(row: Sighting) -> JobSighting:
     label = str(Reason(row.reason).label) if row.reason else ""
     kind = Sighted(row.kind)
-    return SightingRow(row.at, row.kind, str(kind.label), row.reason, label, row.pods, row.running, row.known)
+    return JobSighting(row.at, row.kind, str(kind.label), row.reason, label, row.pods, row.running, row.known)
 
 
-def _unseen(reading: Reading | None, members: Iterable[MemberRow], pods: Any, key: str) -> dict[str, Any]:
+def _unseen(reading: Reading | None, members: Iterable[JobMember], pods: Any, key: str) -> dict[str, Any]:
     """Of a gang that was never seen waiting only its pods tell."""
     assert reading is not None
     first = next(iter(members)).pod
@@ -271,7 +349,7 @@ def _unseen(reading: Reading | None, members: Iterable[MemberRow], pods: Any, ke
     wish = record.topology
     milli = snapshot.pod_gpus[pods].astype(np.int64) * snapshot.pod_gpu_milli[pods]
     nobody: dict[str, Any] = dict.fromkeys(
-        ("id", "position", "first_at", "since", "left_at", "primary", "starts_by", "explained_at")
+        ("id", "position", "first_at", "since", "left_at", "primary", "starts_by", "explained_at", "inquiry")
     )
     return {
         **nobody,
@@ -302,12 +380,12 @@ def _unseen(reading: Reading | None, members: Iterable[MemberRow], pods: Any, ke
     }
 
 
-def _member_rows(reading: Reading, pods: Any) -> tuple[MemberRow, ...]:
+def _member_rows(reading: Reading, pods: Any) -> tuple[JobMember, ...]:
     snapshot = reading.snapshot
     asws = asw_of_nodes(snapshot)
     found = []
     for p, row in zip(pods.tolist(), rows_of_pods(reading, pods), strict=True):
         node = int(snapshot.pod_node[p])
         domain = int(asws[node]) if node >= 0 else UNKNOWN
-        found.append(MemberRow(row, snapshot.domain_name[domain] if domain != UNKNOWN else None))
+        found.append(JobMember(row, snapshot.domain_name[domain] if domain != UNKNOWN else None))
     return tuple(found)

@@ -37,9 +37,14 @@ def _rests(turn: Turn, now: datetime) -> bool:
     return turn.explained_at is not None and now < turn.explained_at + timedelta(seconds=SHARE * turn.seconds)
 
 
+def newest_reading(source_id: int) -> Observation | None:
+    """The newest one that is on the map."""
+    return Observation.objects.filter(source=source_id, columns__isnull=False).order_by("-revision").first()
+
+
 def next_reading(source_id: int) -> Observation | None:
     """The newest drawn reading, where it is not explained yet."""
-    newest = Observation.objects.filter(source=source_id, columns__isnull=False).order_by("-revision").first()
+    newest = newest_reading(source_id)
     if newest is None or Turn.objects.filter(pk=source_id, revision__gte=newest.revision).exists():
         return None
     return newest

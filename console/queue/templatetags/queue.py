@@ -8,7 +8,7 @@ from django import template
 from console.queue.addresses import job_address
 from console.queue.choices import JobState, Reason, Sighted
 from console.queue.selectors import JobCard, QueueRow, QueueTotals
-from console.queue.selectors.job import Part, SightingRow
+from console.queue.selectors.job import JobPart, JobSighting, RemedyRow
 from console.ui.figures import DASH, MILLI, duration, number, plural, whole_gpus
 
 register = template.Library()
@@ -96,7 +96,7 @@ def level_words(level: str) -> str:
 
 
 @register.filter
-def part_words(part: Part) -> str:
+def part_words(part: JobPart) -> str:
     """8 GPUs, 96 cores, 512 GiB."""
     gpus = [] if not part.gpus else [
         plural(part.gpus, "GPU") if part.gpu_milli == MILLI else f"{part.gpus} × {whole_gpus(part.gpu_milli)} GPUs"
@@ -108,7 +108,7 @@ def part_words(part: Part) -> str:
 
 
 @register.filter
-def seen_words(one: SightingRow) -> str:
+def seen_words(one: JobSighting) -> str:
     match one.kind:
         case Sighted.WAITS:
             return f"waits, {plural(one.pods, 'pod')}" + ("" if one.known else ", when the queue was first looked at")
@@ -120,3 +120,18 @@ def seen_words(one: SightingRow) -> str:
         case Sighted.GONE:
             return "no longer there: ended or deleted"
     return "waits for another reason:"
+
+
+@register.filter
+def cost_words(one: RemedyRow) -> str:
+    """12 GPUs, 3 h, 1.5 GPU-h, × 0.62; unknown is a dash."""
+    if one.cost is None:
+        return DASH
+    match one.unit:
+        case "GPU-seconds":
+            return f"{one.cost / 3600:,.1f} GPU-h" if one.cost >= 360 else f"{one.cost:,.0f} GPU-s"
+        case "seconds":
+            return duration(one.cost)
+        case "of the rate":
+            return f"× {one.cost:g} of the rate"
+    return f"{one.cost:g} {one.unit}"

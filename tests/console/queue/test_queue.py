@@ -3,20 +3,24 @@
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from console.inventory.selectors import NotThereError
-from console.queue import selectors, services
-from console.queue.choices import Reason
+from console.queue import planning, selectors, services
+from console.queue.choices import Outcome, Reason, RemedyKind
 from console.queue.models import Job, Standing, Turn
 from console.queue.selectors import QueueFilters
 from console.queue.sightings import Explained
+from console.rest.errors import Conflict
 from console.tenancy.models import Tenant
 from scheduler.admission.reasons import LABELS, PRECEDENCE
+from scheduler.advice import unblock
 from tests.builders.people import operator, tenant
 from tests.builders.worlds import world
 from tests.console.queue.scene import PODS, TENANTS, WAITING, explained, job, mixed
@@ -164,3 +168,57 @@ def test_filters_orders_and_the_file_are_one() -> None:
     assert "jobs/ra" not in page
     card = selectors.job_card(viewer, "default", "jobs/rb")
     assert (card.state, card.members_total, card.tenant) == ("", 2, "t-b")
+
+
+def test_what_would_unblock_it_is_asked_once_and_answered_on_a_reading() -> None:
+    made = world().asw("a").nodes("n1", "n2").pod("a", "n1", 4).pod("b", "n2", 4, tenant="secretive").pod("c", gpus=8)
+    observation = explained(made)
+    row, person = job("c"), tenant("t1")
+    assert selectors.job_inquiry(person, row) is None
+    asked = services.ask_unblock(person, row)
+    assert services.ask_unblock(operator(), row).pk == asked.pk, "one question at a time"
+    planning.unblock_job(asked.pk)
+    planning.unblock_job(asked.pk)  # delivered twice
+    found = selectors.job_inquiry(operator(), row)
+    assert found is not None
+    assert (found.state, found.revision, found.solved) == ("done", observation.revision, "found")
+    moves = next(one for one in found.remedies if one.kind == "consolidation")
+    assert (moves.outcome, moves.sentence) == ("found", "1 move in 1 wave make room for it.")
+    assert "secretive" not in repr(selectors.job_inquiry(person, row))
+    page = _read(operator(), reverse("queue:job", args=["default", "jobs", "c"]))
+    assert "Ask for this plan" in page
+    assert "Ask for this plan" not in _read(person, reverse("queue:job", args=["default", "jobs", "c"]))
+    explained(world(2000).nodes("n1", "n2").pod("c", "n1", 8))
+    with pytest.raises(Conflict):
+        services.ask_unblock(person, row)
+
+
+def test_remedies_have_the_words_of_the_core() -> None:
+    assert {*RemedyKind.values} == {unblock.QUOTA_MORE, unblock.VICTIMS, unblock.MOVES, unblock.SHAPE, unblock.MODEL,
+                                    unblock.WAIT}  # fmt: skip
+    assert {*Outcome.values} == {*unblock.BEST_FIRST}
+
+
+COSTS = ("/queue/?limit=200", "/queue/?show=running", "/api/v1/queue/", "/queue/default/jobs/p0/")
+
+
+def _costs(jobs: int, now_s: int) -> dict[str, int]:
+    """Queries of each page, once caches are warm."""
+    made = world(now_s).node("n1", 1).gang("g", 1).pod("r", "n1", gang="g")
+    for number in range(jobs):
+        made.pod(f"p{number}", gpus=1)
+    explained(made)
+    found = {}
+    for path in COSTS:
+        client = _client(operator(), path)
+        client.get(path)
+        with CaptureQueriesContext(connection) as asked:
+            assert client.get(path).status_code == 200
+        found[path] = len(asked)
+    return found
+
+
+def test_pages_cost_no_more_queries_with_more_jobs() -> None:
+    few, many = _costs(2, 1000), _costs(30, 2000)
+    assert few == many
+    assert max(few.values()) <= 25
