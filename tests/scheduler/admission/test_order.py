@@ -16,6 +16,8 @@ from scheduler.admission.quota import book_of, opened
 from scheduler.admission.tree import Account, tree_of
 from scheduler.cluster.records import TenantRecord
 from scheduler.cluster.room import faults, pods_by_node
+from scheduler.placement.planner import place
+from scheduler.placement.resolving import request_of
 from scheduler.plan.ask import ParamError
 from tests.builders.random_worlds import random_world
 from tests.builders.worlds import World, world
@@ -155,6 +157,23 @@ def _rows(found: Explained) -> list[tuple[Any, ...]]:
          row.seats and [(node, pods) for _, node, pods in row.seats.placed])
         for row in found.rows
     ]  # fmt: skip
+
+
+def test_who_would_start_alone_is_who_can_be_placed() -> None:
+    """The room of the queue and that of placement are counted by different code."""
+    compared = 0
+    for seed in range(5):
+        dice, built = random.Random(seed), random_world(seed, plain=seed % 3 == 0, scarce=seed % 3 == 1)
+        for pod in built.rows["pods"]:
+            if dice.random() < 0.3 and not pod.get("lent_by") and not pod.get("standby"):
+                pod.pop("node", None)
+        snapshot = built.snapshot()
+        for row in explain(snapshot).rows:
+            words = {row.reason.word, *(other.word for other in row.others)}
+            alone = "fits_now" in words or ("queued" in words and "waiting_for_victims" not in words)
+            assert place(snapshot, request_of(snapshot, row.key)).ok == alone, (seed, row.key)
+            compared += 1
+    assert compared > 15
 
 
 def test_the_queue_keeps_every_law_and_no_order_of_rows_matters() -> None:
