@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.admission.jobs import Job
-from scheduler.admission.quota import CAP, Book, Refusal, returned
-from scheduler.cluster.snapshot import Bools, Snapshot
+from scheduler.admission.quota import CAP, Book, Borrower, Refusal, returned
+from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Snapshot
 from scheduler.placement.prey import Prey, prey_of
 from scheduler.placement.victims import Claim, Relief, VictimRules, Victims, find_victims
 
@@ -26,8 +26,9 @@ def claim_of(snapshot: Snapshot, job: Job, book: Book) -> Claim:
     leaving = snapshot.pod_live & snapshot.pod_terminating
     now, book = book, returned(book, snapshot, leaving)
     models = [m for m in job.models if m in snapshot.models] or list(snapshot.models)
-    borrowing = {one.tenant for model in models for one in book.borrowers(job.tenant, model, job.gpu_milli)}
-    taken = _of_tenants(snapshot, borrowing) & snapshot.pod_lp
+    taken = np.zeros(len(leaving), np.bool_)
+    for one in {one for model in models for one in book.borrowers(job.tenant, model, job.gpu_milli)}:
+        taken |= _borrowed(snapshot, one, leaving)
     reliefs, awaited = [], np.zeros(len(leaving), np.bool_)
     for account in book.tree.line(job.tenant) if job.tenant is not None else ():
         if account.cap_milli is None:
@@ -40,7 +41,7 @@ def claim_of(snapshot: Snapshot, job: Job, book: Book) -> Claim:
             reliefs.append(Relief(mine & ~leaving, missing))
     return Claim(
         job.pods,
-        reclaim=frozenset(np.flatnonzero(taken & ~leaving).tolist()),
+        reclaim=frozenset(np.flatnonzero(taken).tolist()),
         awaited=frozenset(np.flatnonzero(awaited).tolist()),
         reliefs=tuple(reliefs),
         forbidden=_closed(snapshot, job, book),
@@ -84,6 +85,29 @@ def _closed(snapshot: Snapshot, job: Job, book: Book) -> frozenset[int]:
 
 def _full(refusal: Refusal | None) -> bool:
     return refusal is not None and refusal.limit != CAP
+
+
+def _borrowed(snapshot: Snapshot, borrower: Borrower, leaving: Bools) -> Bools:
+    """[p] LP pods that hold what the tenant borrows: lowest priority first, then the youngest; gangs whole.
+
+    Nobody is reclaimed from further than the pod, or gang, with which the tenant no longer borrows.
+    """
+    mine = _of_tenants(snapshot, {borrower.tenant}) & snapshot.pod_lp & ~leaving
+    units: dict[int, list[int]] = {}
+    for p in np.flatnonzero(mine).tolist():
+        gang = int(snapshot.pod_gang[p])
+        units.setdefault(-2 - p if gang == UNKNOWN else gang, []).append(p)
+    started = np.where(snapshot.pod_started_s == ABSENT, 0, snapshot.pod_started_s)
+    ordered = sorted(
+        units.values(), key=lambda pods: (int(snapshot.pod_priority[pods].max()), -int(started[pods].max()), pods)
+    )
+    chosen, excess = np.zeros(len(mine), np.bool_), borrower.excess_milli
+    for pods in ordered:
+        if excess <= 0:
+            break
+        chosen[pods] = True
+        excess -= int((snapshot.pod_gpus[pods].astype(np.int64) * snapshot.pod_gpu_milli[pods]).sum())
+    return chosen
 
 
 def _of_tenants(snapshot: Snapshot, names: set[str]) -> Bools:

@@ -245,6 +245,12 @@ def book_of(snapshot: Snapshot, records: Iterable[TenantRecord] | None = None) -
     return opened(tree_of(snapshot.tenant_records if records is None else records), *used)
 
 
+def under(book: Book, records: Iterable[TenantRecord]) -> Book:
+    """The same use under other quotas: ``over`` of it is who would be over after an edit."""
+    plain = ({key: milli for key, milli in use.items() if key[1] != ALL} for use in (book.hp, book.lp))
+    return opened(tree_of(records), *plain)
+
+
 def returned(book: Book, snapshot: Snapshot, pods: Bools) -> Book:
     """The book after these live pods [p] have left."""
     for use, lp in zip(_use(snapshot, pods), (False, True), strict=True):
@@ -282,7 +288,7 @@ def _sums(snapshot: Snapshot, rows: Longs, model: Longs, asked: Longs) -> tuple[
 
 
 def opened(tree: Tree, hp: Mapping[Key, int], lp: Mapping[Key, int]) -> Book:
-    """The book of a tree with the given use by (tenant, model)."""
+    """The book of a tree with the given use by (tenant, model), without ALL."""
     with_all = [_with_all(use) for use in (hp, lp)]
     charged: dict[Key, int] = {}
     total: dict[str, int] = {}

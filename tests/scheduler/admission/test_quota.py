@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.admission.quota import Book, book_of, opened, over
+from scheduler.admission.quota import Book, book_of, opened, over, under
 from scheduler.admission.standing import standings
 from scheduler.admission.tree import tree_of
 from scheduler.cluster.records import QuotaRecord, TenantRecord
@@ -109,9 +109,10 @@ def test_the_book_of_a_snapshot_counts_live_pods_of_known_tenants() -> None:
 def test_an_edit_says_who_would_be_over() -> None:
     before = (_tenant("a", 8, **C), _tenant("b", 4, 2, cap_gpus=7, **C))
     use = {("a", M): 3000, ("b", M): 6000}
-    assert over(opened(tree_of(before), use, {("b", M): 1000})) == ()
+    book = opened(tree_of(before), use, {("b", M): 1000})
+    assert over(book) == ()
     after = (_tenant("a", 3, **C), _tenant("b", 4, 1, cap_gpus=6, **C))
-    found = {(one.account, one.limit): one.over_milli for one in over(opened(tree_of(after), use, {("b", M): 1000}))}
+    found = {(one.account, one.limit): one.over_milli for one in over(under(book, after))}
     assert found == {("b", "cap"): 1000, ("b", "borrowing_limit"): 1000, ("cohort/c", "cohort"): 2000}
 
 

@@ -56,6 +56,26 @@ def test_case_c17_its_own_share_is_reclaimed() -> None:
     assert "victims" not in _remedies(ping, "jobs/pod1")
 
 
+def test_no_more_is_reclaimed_than_what_is_borrowed() -> None:
+    built = (
+        world(1000)
+        .nodes("n1", "n2")
+        .tenant("q1", guarantee_gpus=7, cohort="c")
+        .tenant("q2", guarantee_gpus=16, cohort="c")
+    )
+    for name, node, started_s in (("old", "n1", 10), ("young", "n2", 20)):
+        built.pod(name, node, 4, tenant="q1", tier="LP", priority=7, started_s=started_s).pod(f"k{name}", node, 4)
+    one = _remedies(built.pod("h", gpus=4, tenant="q2"))["victims"]
+    assert (one.numbers["named"], one.numbers["grounds"]) == ("jobs/young", "reclaim")
+    two = (
+        built.without("jobs/h")
+        .gang("g", 2)
+        .pod("g-0", gpus=4, tenant="q2", gang="g")
+        .pod("g-1", gpus=4, tenant="q2", gang="g")
+    )
+    assert _remedies(two, "jobs/g")["victims"].outcome == "none"
+
+
 def test_case_c20_nobodys_pods_are_no_prey() -> None:
     built = world(1000).node("n1").tenant("t1", guarantee_gpus=0, cohort="c").tenant("t2", guarantee_gpus=8, cohort="c")
     built.pod("notebook", "n1", 3, tenant=None, started_s=990).pod("worker", "n1", 1, tenant=None, started_s=995)
