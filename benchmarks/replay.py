@@ -130,7 +130,7 @@ def _against_the_gradient(root: Path, nodes: list[NodeRecord], seeds: int) -> Ta
         "95 % interval",
         "ahead in",
         "CPU s a run",
-        title=f"worth, {seeds} orders",
+        title=f"worth beside FGD, {seeds} own orders",
     )
     for workload in WORKLOADS:
         pods = read_pods((root / "openb" / f"openb_pod_list_{workload}.csv").read_bytes())
