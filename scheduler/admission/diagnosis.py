@@ -269,10 +269,16 @@ def _pieces(ground: Ground, job: Job, then: Found, only: Bools | None) -> Reason
         "out_of_service_gpus": _out_of_service(ground, pods), "nodes": int(may.sum()),
     }  # fmt: skip
     if short:
-        what = {"gpus": gpus(free + rest), "cpu": f"{cpu // 1000} CPU cores", "memory": f"{memory} MiB of memory"}[
-            short[0]
-        ]
-        needs = {"gpus": gpus(job.gpu_milli), "cpu": f"{job.cpu_milli // 1000} cores", "memory": f"{asked_memory} MiB"}
+        what = {
+            "gpus": gpus(free + rest),
+            "cpu": f"{cpu // 1000} CPU cores",
+            "memory": f"{memory / 1024:g} GiB of memory",
+        }[short[0]]
+        needs = {
+            "gpus": gpus(job.gpu_milli),
+            "cpu": f"{job.cpu_milli // 1000} cores",
+            "memory": f"{asked_memory / 1024:g} GiB",
+        }
         sentence = (
             f"It asks for {needs[short[0]]}, and {what} are free on {some(int(may.sum()), 'node')} that it may run on."
         )

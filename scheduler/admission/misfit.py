@@ -18,11 +18,11 @@ RULES = {  # of ``cluster.reasons.ELIGIBILITY``, as people say them
     "zone": "is in the zone of its volume",
     "only_node": "is the one node that it names",
 }
-AXES = (
-    ("gpus", "GPUs"),
-    ("cpu_milli", "thousandths of a core"),
-    ("memory_mib", "MiB of memory"),
-    ("gpu_memory_mib", "MiB of device memory"),
+AXES = (  # name in the numbers, unit in the sentence, and how many of the former make one of the latter
+    ("gpus", "GPUs", 1),
+    ("cpu_milli", "cores", 1000),
+    ("memory_mib", "GiB of memory", 1024),
+    ("gpu_memory_mib", "GiB of device memory", 1024),
 )
 
 
@@ -160,9 +160,10 @@ def _oversized(sizes: Sizes, part: Part, classes: Bools, nobody: str) -> list[Re
     asked = (part.shape[2], part.shape[5], part.shape[6], part.shape[4] if part.shape[2] else 0)
     largest = sizes.largest[:, classes].max(axis=1).tolist()
     found = []
-    for (name, unit), wanted, most in zip(AXES, asked, largest, strict=True):
+    for (name, unit, size), wanted, most in zip(AXES, asked, largest, strict=True):
         if wanted > most:
-            sentence = f"Each pod asks for {wanted} {unit}, and {nobody} so much: the largest has {most}."
+            said = f"Each pod asks for {wanted / size:g} {unit}"
+            sentence = f"{said}, and {nobody} so much: the largest has {most / size:g}."
             found.append(_wrong(sentence, **{"fault": "size", f"asked_{name}": wanted, f"largest_{name}": most}))
     return found
 
