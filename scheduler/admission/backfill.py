@@ -11,7 +11,7 @@ import numpy as np
 
 from scheduler.admission.diagnosis import Ground
 from scheduler.admission.jobs import Job
-from scheduler.admission.room import Room, room_of
+from scheduler.admission.room import Room, room_of, terms_of
 from scheduler.admission.seating import Seats, find, take
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
 from scheduler.placement.prey import without
@@ -125,7 +125,8 @@ def _seats(
     room: Room = ground.now
     gone = (ends != ABSENT) & (ends <= at_s)
     if gone.any():
-        room = room_of(without(ground.snapshot, gone), ground.rules, [part.pods[0] for part in job.parts])
+        terms = terms_of(ground.snapshot, [part.pods[0] for part in job.parts])
+        room = room_of(without(ground.snapshot, gone), ground.rules, terms)
     if taken:
         room = room.copy()
         for seats in taken:

@@ -25,7 +25,7 @@ from scheduler.admission.reasons import (
     gpus,
     some,
 )
-from scheduler.admission.room import Room, room_of
+from scheduler.admission.room import Room, room_of, terms_of
 from scheduler.admission.seating import Found, blocks, find
 from scheduler.cluster.feasibility import Eligibility
 from scheduler.cluster.records import WHOLE_GPU_MILLI
@@ -69,11 +69,11 @@ class Verdict:
 def ground_of(
     snapshot: Snapshot, rules: Eligibility, jobs: Sequence[Job], book: Book, now_s: int, budget: int
 ) -> Ground:
-    waiting = [part.pods[0] for job in jobs for part in job.parts]
-    now = room_of(snapshot, rules, waiting)
+    terms = terms_of(snapshot, [part.pods[0] for job in jobs for part in job.parts])
+    now = room_of(snapshot, rules, terms)
     ending = snapshot.pod_live & snapshot.pod_terminating
     leaving = bool(ending.any())
-    later = room_of(without(snapshot, ending), rules, waiting) if leaving else now
+    later = room_of(without(snapshot, ending), rules, terms) if leaving else now
     later_book = returned(book, snapshot, ending) if leaving else book
     return Ground(snapshot, rules, sizes_of(snapshot, rules), book, later_book, now_s, now, later, leaving, budget)
 

@@ -34,6 +34,7 @@ class Sizes:
     cluster: Longs  # [r]
     nodes: Longs  # [r] how many
     largest: Longs  # [a, r] physical: a fault may pass
+    models: dict[int, frozenset[str]]  # cluster -> GPU models of its nodes
 
 
 def sizes_of(snapshot: Snapshot, rules: Eligibility) -> Sizes:
@@ -52,7 +53,14 @@ def sizes_of(snapshot: Snapshot, rules: Eligibility) -> Sizes:
         cluster=snapshot.node_cluster[first].astype(np.int64),
         nodes=np.bincount(rules.node_class, minlength=len(classes)).astype(np.int64),
         largest=largest,
+        models=_models(snapshot),
     )
+
+
+def _models(snapshot: Snapshot) -> dict[int, frozenset[str]]:
+    named = snapshot.node_model != UNKNOWN
+    pairs = set(zip(snapshot.node_cluster[named].tolist(), snapshot.node_model[named].tolist(), strict=True))
+    return {c: frozenset(snapshot.models[m] for d, m in pairs if d == c) for c, _ in pairs}
 
 
 def _device_memory(snapshot: Snapshot) -> Longs:
@@ -64,7 +72,7 @@ def _device_memory(snapshot: Snapshot) -> Longs:
 def faults_of(snapshot: Snapshot, rules: Eligibility, sizes: Sizes, job: Job) -> list[Reason]:
     """Every misfit of the job; nothing where it could start on an empty cluster."""
     found = [*_members(snapshot, job), *_contrary(snapshot, job), *_levels(snapshot, job)]
-    if lacking := _no_model(snapshot, job):
+    if lacking := _no_model(snapshot, sizes, job):
         return [*found, lacking]
     for part in job.parts:
         found += _nowhere(sizes, rules, job, part)
@@ -115,11 +123,9 @@ def _levels(snapshot: Snapshot, job: Job) -> Iterator[Reason]:
             )  # fmt: skip
 
 
-def _no_model(snapshot: Snapshot, job: Job) -> Reason | None:
+def _no_model(snapshot: Snapshot, sizes: Sizes, job: Job) -> Reason | None:
     asks = any(part.shape[2] or snapshot.pod_specs[part.shape[1]].mig for part in job.parts)
-    there = {
-        snapshot.models[m] for m in np.unique(snapshot.node_model[_inside(snapshot, job)]).tolist() if m != UNKNOWN
-    }
+    there = sizes.models.get(job.cluster, frozenset())
     if not asks or (there & set(job.models) if job.models else there) or job.contrary:
         return None
     wanted = " or ".join(job.models) or "any GPU"
@@ -128,10 +134,6 @@ def _no_model(snapshot: Snapshot, job: Job) -> Reason | None:
         f"No node of model {wanted}; there are {', '.join(sorted(there)) or 'none with GPUs'}.",
         {"models": ", ".join(job.models), "there": ", ".join(sorted(there)), "nodes": 0},
     )
-
-
-def _inside(snapshot: Snapshot, job: Job) -> Bools:
-    return np.asarray(snapshot.node_cluster == job.cluster)
 
 
 def _nowhere(sizes: Sizes, rules: Eligibility, job: Job, part: Part) -> Iterator[Reason]:

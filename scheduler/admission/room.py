@@ -27,30 +27,47 @@ Term = tuple[int, str]  # namespace, key=value
 Kind = tuple[int, ...]  # shape and namespace
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    """Of each pod spec the labels that somebody asks for, and those refused that somebody has.  Axis s: specs."""
+
+    labelled: list[set[str]]
+    refusing: list[set[str]]
+    marked: Bools  # [s] any of both
+
+
+def terms_of(snapshot: Snapshot, waiting: Iterable[int]) -> Terms:
+    """``waiting``: the pods that may be asked about; labels that none of them minds are left out."""
+    asking = [snapshot.pod_specs[s] for s in sorted({int(snapshot.pod_spec[p]) for p in waiting})]
+    wanted = {term for spec in asking for term in (*spec.affinity, *spec.anti_affinity)}
+    unwanted = {term for spec in snapshot.pod_specs for term in spec.anti_affinity}
+    unwanted &= {term for spec in asking for term in Company.labels(spec.labels)}
+    nothing: set[str] = set()
+    specs = snapshot.pod_specs
+    labelled = [Company.labels(spec.labels) & wanted if wanted and spec.labels else nothing for spec in specs]
+    refusing = [unwanted.intersection(spec.anti_affinity) if spec.anti_affinity else nothing for spec in specs]
+    return Terms(
+        labelled, refusing, np.array([bool(a or b) for a, b in zip(labelled, refusing, strict=True)], np.bool_)
+    )
+
+
 class Company:
     """Which nodes hold pods with a label, or pods that refuse it; worked out only for labels that somebody asks for."""
 
-    def __init__(self, snapshot: Snapshot, live: Bools, waiting: Iterable[int]) -> None:
-        """``waiting``: the pods that may be asked about."""
+    def __init__(self, snapshot: Snapshot, terms: Terms) -> None:
         self._snapshot = snapshot
-        asking = [snapshot.pod_specs[s] for s in sorted({int(snapshot.pod_spec[p]) for p in waiting})]
-        wanted = {term for spec in asking for term in (*spec.affinity, *spec.anti_affinity)}
-        unwanted = {term for spec in snapshot.pod_specs for term in spec.anti_affinity}
-        unwanted &= {term for spec in asking for term in self._terms(spec.labels)}
         self.having: dict[Term, set[int]] = defaultdict(set)
         self.refusing: dict[Term, set[int]] = defaultdict(set)
-        labelled = [self._terms(spec.labels) & wanted if wanted else set() for spec in snapshot.pod_specs]
-        refusing = [unwanted.intersection(spec.anti_affinity) for spec in snapshot.pod_specs]
-        marked = np.array([bool(a or b) for a, b in zip(labelled, refusing, strict=True)], np.bool_)
-        for p in np.flatnonzero(live & marked[snapshot.pod_spec]).tolist() if len(marked) else ():
+        marked = terms.marked[snapshot.pod_spec] if len(terms.marked) else np.zeros(0, np.bool_)
+        for p in np.flatnonzero(snapshot.pod_live & marked).tolist():
             node, space, s = int(snapshot.pod_node[p]), int(snapshot.pod_namespace[p]), snapshot.pod_spec[p]
-            for term in labelled[s]:
+            for term in terms.labelled[s]:
                 self.having[space, term].add(node)
-            for term in refusing[s]:
+            for term in terms.refusing[s]:
                 self.refusing[space, term].add(node)
 
     @staticmethod
-    def _terms(labels: Iterable[tuple[str, str]]) -> set[str]:
+    def labels(labels: Iterable[tuple[str, str]]) -> set[str]:
         return {f"{key}={value}" for key, value in labels}
 
     def copy(self) -> "Company":
@@ -62,7 +79,7 @@ class Company:
         """The pod stands there from now on.  Sets are replaced, since copies share them."""
         space = int(self._snapshot.pod_namespace[pod])
         spec = self._snapshot.pod_specs[self._snapshot.pod_spec[pod]]
-        for term in self._terms(spec.labels):
+        for term in self.labels(spec.labels):
             self.having[space, term] = self.having[space, term] | {node}
         for term in spec.anti_affinity:
             self.refusing[space, term] = self.refusing[space, term] | {node}
@@ -71,7 +88,7 @@ class Company:
         """[rows] nodes whose pods the pod can stand beside; and whether two of its kind refuse each other."""
         snapshot, space = self._snapshot, int(self._snapshot.pod_namespace[pod])
         spec = snapshot.pod_specs[snapshot.pod_spec[pod]]
-        good, labels = np.ones(len(rows), np.bool_), self._terms(spec.labels)
+        good, labels = np.ones(len(rows), np.bool_), self.labels(spec.labels)
         against = [self.having.get((space, term)) for term in spec.anti_affinity]
         against += [self.refusing.get((space, term)) for term in labels]
         for nodes in against:
@@ -93,7 +110,8 @@ class Homes:
     def sums(self, count: Longs) -> Longs:
         """[d]"""
         if len(self.starts) < 2:
-            return np.array([count[self.order].sum()] if len(self.starts) else [], np.int64)
+            inside = count if len(self.order) == len(count) else count[self.order]
+            return np.array([inside.sum()] if len(self.starts) else [], np.int64)
         return np.asarray(np.add.reduceat(count[self.order], self.starts))
 
     def domain(self, d: int) -> int:
@@ -250,8 +268,8 @@ class Room:
         self.rest = np.append(self.rest, np.full(gpus, WHOLE_GPU_MILLI - milli, np.int64))
 
 
-def room_of(snapshot: Snapshot, rules: Eligibility, waiting: Iterable[int]) -> Room:
-    """What is free on usable nodes; ``waiting``: the pods that may be asked about."""
+def room_of(snapshot: Snapshot, rules: Eligibility, terms: Terms) -> Room:
+    """What is free on usable nodes."""
     held: Occupancy = occupancy(snapshot)
     usable = snapshot.node_usable
     limited = snapshot.node_max_pods != NO_LIMIT
@@ -262,7 +280,7 @@ def room_of(snapshot: Snapshot, rules: Eligibility, waiting: Iterable[int]) -> R
     return Room(
         snapshot=snapshot,
         rules=rules,
-        company=Company(snapshot, snapshot.pod_live, waiting),
+        company=Company(snapshot, terms),
         free=np.where(usable, held.free_gpus, 0).astype(np.int64),
         cpu=cpu,
         memory=memory,
