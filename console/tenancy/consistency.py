@@ -11,7 +11,7 @@ TENANT, COHORT, PRIORITY = EntryKind.TENANT.value, EntryKind.COHORT.value, Entry
 
 def faults(docs: Docs, given: Mapping[Key, Given], removed: Collection[Key] = ()) -> list[Wrong]:
     """All that does not hold.  ``given``: the entries that were sent, which know where they stand."""
-    found = [*_names(docs, removed), *_circles(docs, TENANT), *_circles(docs, COHORT), *_sums(docs)]
+    found = [*_names(docs, removed), *_circles(docs, TENANT), *_circles(docs, COHORT), *_sums(docs, given)]
     return [Wrong(given.get(key, Given(*key)).row_of(field), field, reason) for key, field, reason in found]
 
 
@@ -55,8 +55,8 @@ def _circles(docs: Docs, kind: str) -> Iterator[Fault]:
         safe.update(line)
 
 
-def _sums(docs: Docs) -> Iterator[Fault]:
-    """Teams divide what their department is guaranteed: together they have no more."""
+def _sums(docs: Docs, given: Collection[Key]) -> Iterator[Fault]:
+    """Teams divide what their department is guaranteed: together they have no more.  Said where it was edited."""
     parts: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for (kind, name), document in docs.items():
         if kind == TENANT and document["parent"]:
@@ -70,5 +70,6 @@ def _sums(docs: Docs) -> Iterator[Fault]:
         if whole is None or total <= whole:
             continue
         reason = f"the teams of {parent} have {total:,} in sum, {parent} itself {whole:,}"
-        for key in ((TENANT, parent), *((TENANT, team) for team in sorted(teams))):
+        involved = [(TENANT, name) for name in (parent, *sorted(teams))]
+        for key in [one for one in involved if one in given] or involved[:1]:
             yield key, f"quotas.{model}.nominal", reason

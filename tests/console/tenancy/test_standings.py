@@ -51,7 +51,7 @@ def _mended(limits: dict[str, Any]) -> dict[str, Any]:
     return limits if nominal is None or lending is None else limits | {"lending_limit": min(nominal, lending)}
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(made=books())
 def test_what_may_be_borrowed_is_what_admission_gives(made: tuple[Docs, dict[tuple[str, str], Use]]) -> None:
     docs, use = made
@@ -71,7 +71,7 @@ def test_what_may_be_borrowed_is_what_admission_gives(made: tuple[Docs, dict[tup
             assert book.check(key[1], model, unused + more + 1) is not None
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(made=books())
 def test_what_is_lent_in_a_group_is_what_is_borrowed_there_as_far_as_it_goes(
     made: tuple[Docs, dict[tuple[str, str], Use]],
