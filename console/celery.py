@@ -16,6 +16,7 @@ QUEUES = ("observe", "plan", "execute")
 ROUTES = {
     "inventory.*": {"queue": "observe"},
     "consolidation.*": {"queue": "plan"},
+    "placement.*": {"queue": "plan"},
     "routines.*": {"queue": "observe"},
     "campaigns.preview": {"queue": "plan"},
     "campaigns.*": {"queue": "observe"},

@@ -102,6 +102,7 @@ INSTALLED_APPS = [
     "console.plans",
     "console.automation",
     "console.consolidation",
+    "console.placement",
     "console.queue",
     "console.routines",
     "console.campaigns",

@@ -47,6 +47,7 @@ class Option:
 
     level: str
     domain: str
+    models: tuple[str, ...]  # of the nodes; one, but where no one model holds the job
     assignment: tuple[tuple[str, str], ...]  # member, node
     domains: tuple[str, ...]  # known ones, of the level at which entropy is counted or one domain is asked for
     gpus_by_domain: tuple[tuple[str | None, int], ...]  # of that level; None: on nodes of which nobody knows it
@@ -82,6 +83,7 @@ def option_of(search: Search, seating: Seating, expecting: Expecting) -> Option:
     return Option(
         level=seating.top.level,
         domain=ground.domain_name(seating.top.level, seating.top.domain),
+        models=_models(ground.snapshot, nodes),
         assignment=_assignment(ground.snapshot, request, seating),
         domains=tuple(name for name, _ in by_domain if name is not None),
         gpus_by_domain=by_domain,
@@ -92,6 +94,11 @@ def option_of(search: Search, seating: Seating, expecting: Expecting) -> Option:
         nodes_opened=int(ground.untouched[nodes].sum()),
         predicted=predict(ground.snapshot, request, seating, expecting, ground.domains_at(counted)),
     )
+
+
+def _models(snapshot: Snapshot, nodes: Ints) -> tuple[str, ...]:
+    known = np.unique(snapshot.node_model[nodes])
+    return tuple(snapshot.models[m] for m in known.tolist() if m != UNKNOWN)
 
 
 def gpus_on(request: Request, seating: Seating) -> dict[int, int]:

@@ -48,6 +48,7 @@ def option_json(one: Option) -> dict[str, Any]:
     return {
         "level": one.level,
         "domain": one.domain,
+        "gpu_models": list(one.models),
         "gpus_by_domain": [{"domain": name, "gpus": gpus} for name, gpus in one.gpus_by_domain],
         "score": round(one.score, 6),
         "terms": one.terms,

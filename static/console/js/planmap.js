@@ -64,6 +64,7 @@ class PlanMap {
     this.legend = document.querySelector("[data-planmap-legend]");
     this.radios = document.querySelector("[data-planmap-measure]");
     this.measure = "free";
+    this.ringed = root.dataset.ring === "receives" ? RECEIVES : EMPTIED;
     this.cursor = -1;
   }
 
@@ -142,7 +143,7 @@ class PlanMap {
       const at = ys[i] * width + xs[i];
       z[at] = shown(this.measure, this.map.before[i], this.map.marks[i]);
       z[at + height * width] = shown(this.measure, this.map.after[i], this.map.marks[i]);
-      if (this.map.marks[i] & EMPTIED) {
+      if (this.map.marks[i] & this.ringed) {
         this.emptied.x.push(xs[i]);
         this.emptied.y.push(ys[i] + height);
       }

@@ -1,0 +1,154 @@
+"""What can be asked about, and who sees which question and how much of its answer."""
+
+import json
+import zlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.utils import timezone
+
+from console.inventory import archive
+from console.inventory.models import Observation, Source
+from console.inventory.selectors import NotThereError
+from console.placement.choices import CLUSTER, HOST, QuestionState
+from console.placement.models import Question
+from console.tenancy.services import require
+
+OWN, FLEET = "inventory.view_own", "inventory.view_fleet"
+OPEN = (QuestionState.ASKED, QuestionState.WORKING)
+LOST_AFTER = timedelta(minutes=5)  # nobody plans for so long: the worker is gone
+LOST = "The worker that was asked has not answered. Ask again."
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One cluster of one source, as last observed."""
+
+    source_id: int
+    source: str
+    cluster: str
+    models: tuple[str, ...]
+    levels: tuple[str, ...]  # from one node to the whole cluster
+    nodes: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.source_id}|{self.cluster}"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """A question as a viewer sees it; ``answer`` names nodes only to those who see the fleet."""
+
+    id: int
+    source: str
+    cluster: str
+    asked: dict[str, Any]
+    asked_by: str
+    asked_at: datetime
+    state: str
+    done_at: datetime | None
+    revision: int | None
+    observed_at: datetime | None
+    failure: str
+    answer: dict[str, Any] | None
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN
+
+
+def scopes(viewer: Any) -> list[Scope]:
+    """Every observed cluster: what is asked about is no secret, whose pods stand there is."""
+    require(viewer, OWN)
+    newest = Observation.objects.filter(source=OuterRef("pk")).order_by("-revision")
+    sources = list(Source.objects.annotate(digest=Subquery(newest.values("digest")[:1])).order_by("name"))
+    kept = archive.load_all([source.digest for source in sources if source.digest])
+    return [scope for source in sources for scope in _of_source(source, kept.get(source.digest or ""))]
+
+
+def _of_source(source: Source, snapshot: archive.Snapshot | None) -> list[Scope]:
+    found: list[Scope] = []
+    if snapshot is None:  # not read yet, or dropped since, with a newer one in its place
+        return found
+    for index, cluster in enumerate(snapshot.clusters):
+        mine = snapshot.node_cluster == index
+        known = np.unique(snapshot.node_model[mine & (snapshot.node_model != archive.UNKNOWN)])
+        models = tuple(snapshot.models[model] for model in known)
+        named = tuple(level for level in snapshot.levels if level not in (HOST, CLUSTER))
+        found.append(Scope(source.pk, source.name, cluster.name, models, (HOST, *named, CLUSTER), int(mine.sum())))
+    return found
+
+
+def scope_of(viewer: Any, source_id: int, cluster: str) -> Scope | None:
+    return next((one for one in scopes(viewer) if (one.source_id, one.cluster) == (source_id, cluster)), None)
+
+
+def questions(viewer: Any) -> QuerySet[Question]:
+    """Everybody's for those who see the fleet, else one's own; newest first."""
+    require(viewer, OWN)
+    rows = Question.objects.select_related("source", "asked_by").defer("drawing")
+    return rows if viewer.has_perm(FLEET) else rows.filter(asked_by=viewer)
+
+
+def answer_rows(viewer: Any, most: int) -> list[AnswerRow]:
+    return [_row(viewer, one) for one in questions(viewer)[:most]]
+
+
+def answer_row(viewer: Any, question_id: int) -> AnswerRow:
+    """Raises ``NotThereError``."""
+    return _row(viewer, _found(viewer, question_id))
+
+
+def _found(viewer: Any, question_id: int) -> Question:
+    row = questions(viewer).filter(pk=question_id).first()
+    if row is None:
+        raise NotThereError("no such question")
+    return row
+
+
+def drawing(viewer: Any, question_id: int) -> dict[str, Any]:
+    """The nodes before and after, for those who see the fleet.  Raises ``NotThereError``."""
+    require(viewer, FLEET)
+    row = Question.objects.filter(pk=question_id).values_list("drawing", flat=True).first()
+    if row is None:
+        raise NotThereError("no drawing")
+    return json.loads(zlib.decompress(row))  # type: ignore[no-any-return]
+
+
+def _row(viewer: Any, one: Question) -> AnswerRow:
+    lost = one.state in OPEN and one.asked_at < timezone.now() - LOST_AFTER
+    return AnswerRow(
+        id=one.pk,
+        source=one.source.name,
+        cluster=one.cluster,
+        asked=one.asked,
+        asked_by=one.asked_by.get_username(),
+        asked_at=one.asked_at,
+        state=QuestionState.FAILED if lost else one.state,
+        done_at=one.done_at,
+        revision=one.revision,
+        observed_at=one.observed_at,
+        failure=LOST if lost else one.failure,
+        answer=one.answer if one.answer is None or viewer.has_perm(FLEET) else _without_nodes(one.answer),
+    )
+
+
+def _without_nodes(answer: dict[str, Any]) -> dict[str, Any]:
+    """Counts and domains: which nodes stand empty says what others leave free."""
+    best, others = answer.get("best"), answer.get("alternatives", [])
+    return {
+        **answer,
+        "best": None if best is None else _option_without_nodes(best),
+        "alternatives": [_option_without_nodes(one) for one in others],
+        "fits": [{**one, "domain": None} if one["level"] == HOST else one for one in answer.get("fits", [])],
+    }
+
+
+def _option_without_nodes(option: dict[str, Any]) -> dict[str, Any]:
+    hidden = option["level"] == HOST
+    return {**option, "nodes": [], "domain": None if hidden else option["domain"],
+            "gpus_by_domain": [] if hidden else option["gpus_by_domain"]}  # fmt: skip

@@ -1,0 +1,120 @@
+"""Asking where a job should go, and keeping the answer.  Nothing is bound, reserved or moved."""
+
+import json
+import zlib
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from console.audit.services import record
+from console.dispatch.services import enqueue
+from console.inventory.models import Observation
+from console.live.services import publish
+from console.placement import selectors
+from console.placement.choices import BILLIONS, RANGES, QuestionState, Tier
+from console.placement.models import Question
+from console.rest.errors import FieldError
+from console.tenancy.services import person, require
+
+TOPIC = "placement"
+KEPT = 20  # questions of one person
+
+
+@transaction.atomic
+def ask(user: Any, *, source_id: int, cluster: str, asked: dict[str, Any]) -> Question:
+    """Asks a worker.  Raises ``FieldError`` for what the cluster does not have, or ``Denied``."""
+    require(user, selectors.OWN)
+    scope = selectors.scope_of(user, source_id, cluster)
+    if scope is None:
+        raise FieldError("cluster", f"no source shows a cluster of the name {cluster}")
+    said = _checked(scope, asked)
+    mine = person(user)
+    question = Question.objects.create(
+        source_id=source_id, cluster=cluster, asked_by=mine, asked_at=timezone.now(), asked=said
+    )
+    old = list(Question.objects.filter(asked_by=mine).values_list("pk", flat=True)[KEPT:])
+    Question.objects.filter(pk__in=old).delete()
+    record(
+        actor=mine,
+        action="placement.asked",
+        target_kind="placement",
+        target_id=str(question.pk),
+        detail={"cluster": cluster, "pods": said["pods"], "gpus": said["gpus"]},
+    )
+    enqueue("placement.answer", question_id=question.pk)
+    publish(TOPIC, "placement.asked")
+    return question
+
+
+def _checked(scope: selectors.Scope, asked: dict[str, Any]) -> dict[str, Any]:
+    said = {name: asked.get(name, found.default) for name, found in RANGES.items()}
+    for name, value in said.items():
+        allowed = RANGES[name]
+        if isinstance(value, bool) or not isinstance(value, int) or not allowed.low <= value <= allowed.high:
+            raise FieldError(name, f"must be a whole number from {allowed.low} to {allowed.high}")
+    said["model"], said["tier"] = asked.get("model", ""), asked.get("tier", Tier.HP.value)
+    if said["model"] and said["model"] not in scope.models:
+        raise FieldError("model", f"{scope.cluster} has no {said['model']}, only {', '.join(scope.models)}")
+    if said["tier"] not in Tier.values:
+        raise FieldError("tier", f"must be {' or '.join(Tier.values)}")
+    for name in ("required", "preferred", "slice_level"):
+        said[name] = asked.get(name, "")
+        if said[name] and said[name] not in scope.levels:
+            raise FieldError(name, f"{scope.cluster} has the levels {', '.join(scope.levels)}")
+    _check_slices(said)
+    said["billions"] = _billions(asked.get("billions"))
+    if said["billions"] is not None:
+        _check_ways(said)
+    return said
+
+
+def _check_slices(said: dict[str, Any]) -> None:
+    if said["slice_pods"] and said["pods"] % said["slice_pods"]:
+        raise FieldError("slice_pods", f"must divide the {said['pods']} pods")
+    if bool(said["slice_pods"]) != bool(said["slice_level"]):
+        raise FieldError("slice_level", "goes with the pods of a slice: give both or neither")
+
+
+def _billions(given: object) -> float | None:
+    low, high = BILLIONS
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float) or not low <= given <= high:
+        raise FieldError("billions", f"must be {low:g} to {high:g}")
+    return float(given)
+
+
+def _check_ways(said: dict[str, Any]) -> None:
+    gpus, each = said["pods"] * said["gpus"], said["tp"] * said["pp"]
+    if gpus == 0 or gpus % each:
+        raise FieldError("tp", f"tensor x pipeline is {each}, which does not divide the {gpus} GPUs")
+    if said["ep"] > gpus // said["pp"]:
+        raise FieldError("ep", f"must be at most the {gpus // said['pp']} GPUs of a pipeline stage")
+
+
+def begin(question_id: int) -> Question | None:
+    """For the worker that takes it; None where another one has, or nobody asks any more."""
+    mine = Question.objects.filter(pk=question_id, state=QuestionState.ASKED).update(state=QuestionState.WORKING)
+    if mine:
+        publish(TOPIC, "placement.begun")
+    return Question.objects.select_related("source").filter(pk=question_id).first() if mine else None
+
+
+@transaction.atomic
+def keep(question: Question, reading: Observation, answer: dict[str, Any], drawing: dict[str, Any] | None) -> None:
+    """The answer, of this reading."""
+    packed = None if drawing is None else zlib.compress(json.dumps(drawing).encode())
+    _close(question, state=QuestionState.DONE, revision=reading.revision, observed_at=reading.observed_at,
+           answer=answer, drawing=packed)  # fmt: skip
+
+
+@transaction.atomic
+def fail(question: Question, why: str) -> None:
+    _close(question, state=QuestionState.FAILED, failure=why)
+
+
+def _close(question: Question, **said: Any) -> None:
+    rows = Question.objects.filter(pk=question.pk, state=QuestionState.WORKING)
+    if rows.update(done_at=timezone.now(), **said):
+        publish(TOPIC, "placement.answered")
