@@ -26,14 +26,33 @@ class Theirs:
 def tenant_records(theirs: Iterable[Mapping[str, Any]] = ()) -> tuple[dict[str, Any], ...]:
     """Plain fields of the core's tenant records: those a cluster brings with quotas of its own, else the book's.
 
-    ``theirs``: what a snapshot lists.  Cohorts are tenants named ``cohort/...``.  By name.
+    ``theirs``: what a snapshot lists.  Cohorts are tenants named ``cohort/...``.  By name.  Where both together would put
+    somebody above themselves, a record of the book stands alone.
     """
-    found = {record["name"]: record for record in records_of(book_now().docs)}
+    found: dict[str, dict[str, Any]] = {one["name"]: one | {"ours": True} for one in records_of(book_now().docs)}
     for record in theirs:
         plain = dict(record)
         if says_something(plain) or plain["name"] not in found:
             found[plain["name"]] = plain
-    return tuple(found[name] for name in sorted(found))
+    ours = {record["name"] for record in found.values() if record.get("ours")}
+    for name in sorted(ours):
+        if _is_above_itself(found, name):
+            found[name] |= {"parent": None, "cohort": None}
+    return tuple({field: found[name][field] for field in found[name] if field != "ours"} for name in sorted(found))
+
+
+def _is_above_itself(records: Mapping[str, Mapping[str, Any]], name: str) -> bool:
+    here, seen = _parent(records[name]), {name}
+    while here in records and here not in seen:
+        seen.add(here)
+        here = _parent(records[here])
+    return here == name
+
+
+def _parent(record: Mapping[str, Any]) -> str:
+    """As the core reads it: the parent, else the cohort."""
+    cohort = record.get("cohort")
+    return str(record.get("parent") or (COHORT_PREFIX + cohort.removeprefix(COHORT_PREFIX) if cohort else ""))
 
 
 def says_something(record: Mapping[str, Any]) -> bool:

@@ -230,11 +230,16 @@ def test_the_core_gets_of_a_department_what_none_of_its_teams_has() -> None:
     assert [records["d"][field] for field in ("parent", "guarantee_gpus", "cap_gpus")] == ["cohort/c", 3, 20]
     assert [records["u"]["parent"], records["t"]["guarantee_gpus"]] == ["t", 2]
     assert selectors.min_runtimes() == {"t": 60, "u": 60, "v": 60}
+    merged = {one["name"]: one for one in selectors.tenant_records([{"name": "d", "parent": "u", "cap_gpus": 1}])}
+    assert [merged[name]["parent"] for name in ("d", "u", "t")] == ["u", "t", None]  # no circle with what is theirs
 
 
 def test_a_tenant_sees_its_own_and_how_many_others_there_are() -> None:
     edited(
-        tenant_entry("org", H20=98_765), tenant_entry("d1", "org", H20=2), tenant_entry("t1", "d1"), tenant_entry("secret")
+        tenant_entry("org", H20=98_765),
+        tenant_entry("d1", "org", H20=2),
+        tenant_entry("t1", "d1"),
+        tenant_entry("secret"),
     )
     told(START, _row("d1", hp=3000), _row("secret", hp=77_000, model="HIDDEN"), _row("unknown-secret", hp=1))
     told(START + timedelta(hours=1), since=START)
