@@ -20,7 +20,7 @@ NO_DATABASE := $(wildcard tests/console/demo tests/console/test_settings.py)
 ON_A_DATABASE := $(wildcard tests/console tests/contract tests/live tests/faults) $(NO_DATABASE:%=--ignore=%)
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-reset test test-browser test-postgres test-published test-kubernetes test-prometheus screenshots bench bench-consolidation lint format clean
+.PHONY: help install demo demo-reset test test-browser test-postgres test-published test-kubernetes test-prometheus screenshots bench bench-consolidation bench-replay lint format clean
 
 help:
 	@echo "make demo [PORT=8000] [NODES=2000]   the whole console on this machine"
@@ -33,6 +33,7 @@ help:
 	@echo "make test-prometheus                 telemetry on a real Prometheus: PROMETHEUS_URL, or the binary of that name"
 	@echo "make screenshots                     the pictures in docs/images, taken anew in chromium"
 	@echo "make bench-consolidation             plans against proven optima: the exact stage beside the chains alone"
+	@echo "make bench-replay                    published policies, then the spot trace's twin and an ASI-like fleet replayed"
 	@echo "make bench | lint | format | install | clean"
 
 install: .venv/.installed .venv/.compiled node_modules/.installed staticfiles/.collected
@@ -96,6 +97,10 @@ bench: install
 
 bench-consolidation: install
 	@$(PY) -m benchmarks.exactness $(ARGS)
+
+bench-replay: install
+	@$(PY) -m benchmarks.replay
+	@$(PY) -m benchmarks.replaying $(ARGS)
 
 lint: .venv/.installed
 	.venv/bin/ruff check .

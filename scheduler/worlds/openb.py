@@ -35,6 +35,7 @@ class TracePod:
     qos: str | None
     created_s: int | None
     scheduled_s: int | None
+    deleted_s: int | None = None
 
 
 def read_openb(
@@ -125,6 +126,7 @@ def _trace_pod(row: Row, timed: bool) -> TracePod:
         qos=qos,
         created_s=row.whole("creation_time") if timed else None,
         scheduled_s=row.whole_or_none("scheduled_time"),
+        deleted_s=row.whole_or_none("deletion_time"),
     )
 
 

@@ -1,0 +1,157 @@
+"""The loop's tables: one row of integers per node, task, job, lane and pool, which is all that a replay's state is.
+
+Kernels read these numbers as constants.  GPU shares and CPU are in thousandths, memory in MiB, times in seconds of the
+virtual clock.  A pool is the nodes of one cluster and one GPU model, a task one of a job's equal workers, and a lane
+the queue of jobs that ask for the same thing on behalf of the same tenant.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.cluster.snapshot import Longs
+
+NONE = -1
+WHOLE = 1000
+DAY_S = 86_400
+HP, LP = 0, 1
+
+# Node columns.  What is left is negative while a claimant waits for those who leave.
+N_POOL, N_GPUS, N_ASW = 0, 1, 2
+N_CPU, N_MEMORY = 3, 4  # left
+N_LENT_CPU = 5  # CPU of sleepers that nobody borrows
+N_WHOLE = 6  # whole devices that nobody holds
+N_UP = 7
+N_FIRST = 8  # first task of the node's list
+N_HP, N_LP = 9, 10  # thousandths held
+N_EVICTED = 11  # evictions here, in thousandths, halved every day
+N_EVICTED_AT = 12
+N_HELD = 13  # job that the node is reserved for
+N_FAILS = 14  # failures so far: the index of the next draw
+N_FREE = 15  # thousandths left
+N_TASKS = 16
+N_UNTIL = 17  # the latest end that an owner of a task here has said
+N_VERSION = 18  # changes so far
+NODE_COLUMNS = 19
+
+# Task columns.
+T_JOB, T_NODE, T_DEVICES, T_NEXT, T_PREVIOUS = 0, 1, 2, 3, 4
+T_BORROWS = 5  # 1: it runs on devices of sleepers
+T_MOVING = 6  # node of the second copy
+T_MOVING_DEVICES = 7
+T_PLANNED = 8  # where a plan wants it
+TASK_COLUMNS = 9
+
+# Job columns: what is asked for.
+J_ARRIVAL, J_DURATION, J_TIER, J_TENANT, J_POOLS = 0, 1, 2, 3, 4
+J_WORKERS, J_GPUS, J_MILLI, J_CPU, J_MEMORY = 5, 6, 7, 8, 9
+J_CHECKPOINT = 10  # seconds of work between checkpoints; 0: it writes none
+J_TOPOLOGY = 11  # ANYWHERE, PREFERRED or REQUIRED: one ASW
+J_SLEEP_AT, J_SLEEP_S = 12, 13  # second of the day at which it falls asleep, and for how long; 0: never
+J_FIXED = 14  # 1: it never moves
+J_RESTARTS = 15  # 1: a move stops it first
+J_ESTIMATE = 16  # seconds that its owner says it will run
+J_LANE, J_TASK = 17, 18
+# What became of it.
+J_STATUS, J_EPOCH, J_SAVED, J_STARTED, J_OVERHEAD = 19, 20, 21, 22, 23
+J_FIRST, J_END, J_EVICTIONS, J_FAILURES, J_LOST = 24, 25, 26, 27, 28  # lost in thousandths of a GPU times seconds
+J_LEAVERS = 29  # jobs that have to leave before it starts
+J_CLAIMANT = 30  # the job that it leaves for
+J_NEXT, J_QUEUED, J_WAITED = 31, 32, 33
+J_ENTROPY, J_ASWS = 34, 35  # thousandths of a nat, and switches, at its last start
+J_MOVES = 36
+J_ASLEEP = 37  # 1: asleep, 2: waking
+J_WAKE = 38  # when it was told to wake
+J_SLOWEST = 39  # longest seconds from being called to serving
+J_CLAIM = 40  # epoch of the claimant when it was told to leave
+J_TOLD, J_EXIT = 41, 42  # when it was told to leave, and when it will have left
+J_DUE = 43  # when it ends if nothing comes in between
+J_CAUSE = 44  # first of the columns of seconds waited by cause
+CAUSES = ("order", "quota", "capacity", "fragmentation", "topology", "leaving")
+BY_ORDER, BY_QUOTA, BY_CAPACITY, BY_FRAGMENTATION, BY_TOPOLOGY, BY_LEAVING = range(6)
+J_MARK = J_CAUSE + len(CAUSES)  # first of the columns of the lane's clocks when it joined
+JOB_COLUMNS = J_MARK + len(CAUSES)
+ASKED = slice(J_ARRIVAL, J_LANE)
+OUTCOME = slice(J_STATUS, J_MARK)
+
+ANYWHERE, PREFERRED, REQUIRED = 0, 1, 2
+AHEAD, WAITING, CLAIMING, RUNNING, LEAVING, DONE, NEVER = 0, 1, 2, 3, 4, 5, 6
+
+# Lane columns: what its jobs ask for, then the queue.
+L_TIER, L_TENANT, L_POOLS, L_WORKERS, L_GPUS, L_MILLI = 0, 1, 2, 3, 4, 5
+L_CPU, L_MEMORY, L_TOPOLOGY = 6, 7, 8
+L_HEAD, L_COUNT, L_PLACE = 9, 10, 11  # place among the active ones, NONE
+L_CAUSE, L_SINCE = 12, 13
+L_KIND = 14  # of request, for scores that are kept
+L_TAIL = 15
+L_SEEN = 16  # of its pool's givings back, how many its first job had seen when it found no room; 0: none
+L_TRIED = 17  # when it last asked whether somebody might leave, and nobody could
+L_CLOCK = 18
+LANE_COLUMNS = L_CLOCK + len(CAUSES)
+
+# Pool columns.  Times thousandths: integrals over time.
+P_LOW, P_HIGH, P_FREE, P_LP_HELD, P_HP_HELD, P_LENDABLE, P_BORROWED = 0, 1, 2, 3, 4, 5, 6
+P_WAITING, P_AT = 7, 8  # thousandths that waiting jobs of the pool ask for; instant of the integrals
+P_HP_TIME, P_LP_TIME, P_FREE_TIME, P_LOST_TIME, P_ASLEEP_TIME = 9, 10, 11, 12, 13
+P_HOLDER, P_HELD_UNTIL = 14, 15  # the job with a reservation, and when it is to start
+P_ASLEEP = 16
+P_UP = 17  # thousandths of nodes that are up
+P_UP_TIME = 18
+P_EVICTED, P_EVICTED_AT = 19, 20  # the most evictions that a node of the pool counts, and when that was looked up
+P_GIVEN = 21  # how often something was given back
+RING = 8
+P_RING = 22  # first of the columns: the last nodes where something was given back, by turns
+P_COUNT = P_RING + RING  # first of the columns: nodes that are up, by whole devices free
+MOST_DEVICES = 62  # bits of a task's devices
+POOL_COLUMNS = P_COUNT + MOST_DEVICES + 1
+
+# Tenant columns, one row per tenant and pool: quota in thousandths, NO_LIMIT where unset.
+Q_NOMINAL, Q_BORROW, Q_LEND, Q_HP, Q_LP = 0, 1, 2, 3, 4
+QUOTA_COLUMNS = 5
+NO_LIMIT = 1 << 60
+
+# Clock row.
+C_NOW, C_HEAP, C_NEXT_JOB, C_ACTIVE, C_EVENTS = 0, 1, 2, 3, 4
+C_MOVED, C_MOVES, C_STALE_MOVES = 5, 6, 7  # thousandths of a GPU times seconds that two copies ran
+C_EVICTIONS, C_KILLED, C_FAILURES, C_STARTS = 8, 9, 10, 11
+C_DIRTY = 12  # bits of pools where something changed
+CLOCK_COLUMNS = 13
+
+# Settings row: whole numbers that a policy and a scenario give.
+S_ORDER, S_PREEMPT, S_GUARANTEE, S_BACKFILL_GPUS, S_LEND = 0, 1, 2, 3, 4
+S_FAIL_MEAN, S_REPAIR_MEAN, S_SEED = 5, 6, 7
+S_OVERHEAD_SMALL, S_OVERHEAD_LARGE = 8, 9
+S_TENANTS, S_QUOTA = 10, 11
+SETTING_COLUMNS = 12
+
+# Weights of the terms of a placement.
+W_PACKING, W_SAME_CLASS, W_EVICTIONS, W_GRADIENT, W_TOGETHER = 0, 1, 2, 3, 4
+TERMS = 5
+
+# Events, in the order in which those of one instant happen.
+END, EXIT, REPAIR, FAIL, WAKE, AWAKE, SLEEP, MOVED, MOVE = range(9)
+
+type Doubles = NDArray[np.float64]
+
+
+class State(NamedTuple):
+    """All that changes, and what it is read against.  Axes: n node, d device, t task, j job, l lane, p pool."""
+
+    node: Longs  # [n, NODE_COLUMNS]
+    left: Longs  # [n, d] thousandths, 0 beyond the node's devices
+    lent: Longs  # [n, d] thousandths of sleepers that nobody borrows
+    task: Longs  # [t, TASK_COLUMNS]
+    job: Longs  # [j, JOB_COLUMNS] in order of arrival
+    lane: Longs  # [l, LANE_COLUMNS]
+    active: Longs  # [l] lanes with waiting jobs, the first C_ACTIVE
+    pool: Longs  # [p, POOL_COLUMNS]
+    quota: Longs  # [tenant * p, QUOTA_COLUMNS]
+    weight: Longs  # [tenant] thousandths
+    heap: Longs  # [e, 3] instant, kind and subject, epoch
+    clock: Longs  # [CLOCK_COLUMNS]
+    setting: Longs  # [SETTING_COLUMNS]
+    weights: Doubles  # [term]
+    mix: Longs  # [shape, 5] CPU, GPUs, thousandths, pools, weight
+    kept: Longs  # [kind, n] version of the node, and how much its fragment would grow
+    scratch: Longs  # [8, longest] working rows, never read across calls

@@ -1,0 +1,114 @@
+"""What a replay runs under: a policy made of the production planners' own settings, and the ways of the world."""
+
+from dataclasses import dataclass, field
+
+from scheduler.consolidation.params import ParamError, Params
+from scheduler.placement.policy import Policy
+from scheduler.plan.ask import within
+from scheduler.replay.preempting import NOBODY, PAPER, SPARE
+from scheduler.replay.settling import BACKFILL, FAIR, FIFO, GREEDY, LARGE
+
+ORDERS = {"fifo": FIFO, "greedy": GREEDY, "fair": FAIR, "large-first": LARGE, "backfill": BACKFILL}
+PREEMPTS = {"never": NOBODY, "paper": PAPER, "spare": SPARE}
+HOUR_S = 3600
+
+
+def _placement(**weights: float) -> Policy:
+    """Only the terms that are named."""
+    none = dict.fromkeys(("packing", "same_class", "eviction_history", "fragmentation", "network_load", "power"), 0.0)
+    return Policy(**{**none, **weights})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """One policy.  ``placement``'s terms that a replay knows nothing of (network load, power) are left out there."""
+
+    name: str
+    meaning: str = ""
+    placement: Policy = field(default_factory=Policy)
+    end_together: float = 0.0  # beside work that ends when this is to end: weight as those of ``placement``
+    order: str = "greedy"
+    preempt: str = "never"
+    guarantee_s: int = 0  # LP is left alone for so long
+    backfill_gpus: int = 8  # jobs from this size on get a reservation, with order backfill
+    lend: bool = True  # LP may run on GPUs of sleepers
+    consolidate_every_s: int = 0  # 0: never
+    consolidation: Params = field(default_factory=Params)
+    move_s: int = 120  # how long two copies run side by side
+
+    def __post_init__(self) -> None:
+        for name, words in (("order", ORDERS), ("preempt", PREEMPTS)):
+            if getattr(self, name) not in words:
+                raise ParamError(name, getattr(self, name), f"expected one of {', '.join(words)}")
+        within("guarantee_s", self.guarantee_s, 0, 30 * 24 * HOUR_S)
+        within("backfill_gpus", self.backfill_gpus, 1, 1_000_000)
+        within("consolidate_every_s", self.consolidate_every_s, 0, 365 * 24 * HOUR_S)
+        within("move_s", self.move_s, 1, 24 * HOUR_S)
+        if not 0 <= self.end_together <= 1000:
+            raise ParamError("end_together", self.end_together, "must be 0 to 1000")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ways:
+    """What no policy decides.  Means in seconds; 0: nodes never fail."""
+
+    fail_mean_s: int = 0
+    repair_mean_s: int = 4 * HOUR_S
+    restart_s: int = 40  # GFS (ASPLOS '26): up to 8 GPUs per worker
+    restart_large_s: int = 60
+    sample_s: int = HOUR_S
+
+    def __post_init__(self) -> None:
+        within("fail_mean_s", self.fail_mean_s, 0, 10_000 * 24 * HOUR_S)
+        within("repair_mean_s", self.repair_mean_s, 1, 365 * 24 * HOUR_S)
+        within("restart_s", self.restart_s, 0, 24 * HOUR_S)
+        within("restart_large_s", self.restart_large_s, 0, 24 * HOUR_S)
+        within("sample_s", self.sample_s, 60, 24 * HOUR_S)
+
+
+PAPER_ORDER = _placement(packing=1000, same_class=1, eviction_history=0.001)
+PAPER_IPC = Params(depth=3, rounds=5, partition=500, exact_up_to=0)
+PAPER_RULE = "fewest free GPUs, same class, eviction history; cheapest prefix leaves; IPC every day (OSDI '26)"
+NAMED = {
+    rules.name: rules
+    for rules in (
+        Rules(name="fifo", meaning="in order of arrival, nobody passes", order="fifo"),
+        Rules(name="greedy", meaning="whoever fits starts, first come first", preempt="paper", guarantee_s=HOUR_S),
+        Rules(name="fair", meaning="the smallest dominant share first", order="fair", preempt="spare"),
+        Rules(name="large-first", meaning="larger workers first", order="large-first", preempt="paper"),
+        Rules(name="backfill", meaning="a reservation for the first large job", order="backfill", preempt="spare"),
+        Rules(
+            name="paper",
+            meaning=PAPER_RULE,
+            placement=PAPER_ORDER,
+            preempt="paper",
+            consolidate_every_s=24 * HOUR_S,
+            consolidation=PAPER_IPC,
+        ),
+        Rules(
+            name="ours",
+            meaning="our weights, beside work that ends together; a reservation for the first large job",
+            order="backfill",
+            preempt="spare",
+            end_together=0.5,
+        ),
+    )
+}
+# Row C7: our placement and our planner, as often as the paper's rule
+C7_OURS = Rules(
+    name="ours-consolidating",
+    meaning="packing first, beside work that ends together; our planner every day",
+    placement=_placement(packing=10, same_class=0.3, fragmentation=0.5),
+    end_together=2.0,
+    order="greedy",
+    preempt="spare",
+    consolidate_every_s=24 * HOUR_S,
+    consolidation=Params(exact_up_to=0),
+)
+
+
+def named(name: str) -> Rules:
+    """The policy of that name.  Raises ParamError that lists them."""
+    if name not in NAMED:
+        raise ParamError("policy", name, f"unknown policy; there are {', '.join(NAMED)}")
+    return NAMED[name]

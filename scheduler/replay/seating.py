@@ -1,0 +1,291 @@
+"""Where a job goes: filter, then score by small named terms, then the gang as a whole or not at all."""
+
+import math
+
+from scheduler.replay import columns as c
+from scheduler.replay.kernel import kernel
+from scheduler.replay.room import delist, devices_of, enlist, shift, slots
+
+ANY_ASW = -2
+GROWTH_BITS = 24
+SEATED = -1  # instead of a cause
+HALVED_S = 86_400  # evictions of a node count half after so long
+LOOKED_UP_S = 3600
+SHORT_S = 600.0  # ends that are this close together are together
+
+
+@kernel
+def enough(state, lane):  # type: ignore[no-untyped-def]
+    """A cheap look at the pools' sums: False where the first job of the lane cannot fit in any of them as it is."""
+    row = state.lane[lane]
+    gpus, workers = row[c.L_GPUS], row[c.L_WORKERS]
+    for p in range(state.pool.shape[0]):
+        if not row[c.L_POOLS] >> p & 1:
+            continue
+        pool = state.pool[p]
+        if gpus == 0:
+            return True
+        if row[c.L_TIER] == c.LP and state.setting[c.S_LEND] and pool[c.P_LENDABLE] >= workers * gpus * row[c.L_MILLI]:
+            return True
+        if row[c.L_MILLI] < c.WHOLE:
+            if pool[c.P_FREE] >= workers * gpus * row[c.L_MILLI]:
+                return True
+            continue
+        places = 0
+        for whole in range(gpus, state.left.shape[1] + 1):
+            places += pool[c.P_COUNT + whole] * (whole // gpus)
+            if places >= workers:
+                return True
+    return False
+
+
+@kernel
+def barred(state, job, node):  # type: ignore[no-untyped-def]
+    """Held for somebody else, who is to start before this job says that it ends."""
+    holder = state.node[node, c.N_HELD]
+    if holder == c.NONE or holder == job:
+        return False
+    asks = state.job[job]
+    until = state.pool[state.node[node, c.N_POOL], c.P_HELD_UNTIL]
+    return state.clock[c.C_NOW] + asks[c.J_ESTIMATE] - asks[c.J_SAVED] > until
+
+
+@kernel
+def indebted(state, node):  # type: ignore[no-untyped-def]
+    """More is promised than there is, until somebody has left or woken: nobody may borrow there."""
+    for device in range(state.node[node, c.N_GPUS]):
+        if state.left[node, device] < 0:
+            return True
+    return state.node[node, c.N_CPU] < 0
+
+
+@kernel
+def evicted(state, node):  # type: ignore[no-untyped-def]
+    """Thousandths of evictions here, halved every day."""
+    row = state.node[node]
+    return row[c.N_EVICTED] >> min(40, (state.clock[c.C_NOW] - row[c.N_EVICTED_AT]) // HALVED_S)
+
+
+@kernel
+def most_evicted(state, pools):  # type: ignore[no-untyped-def]
+    """Of all nodes of the pools; looked up anew every hour."""
+    most, now = 0, state.clock[c.C_NOW]
+    for p in range(state.pool.shape[0]):
+        if not pools >> p & 1 or not state.clock[c.C_EVICTIONS] or not state.weights[c.W_EVICTIONS]:
+            continue
+        pool = state.pool[p]
+        if now - pool[c.P_EVICTED_AT] >= LOOKED_UP_S or not pool[c.P_EVICTED_AT]:
+            pool[c.P_EVICTED], pool[c.P_EVICTED_AT] = 0, now
+            for node in range(pool[c.P_LOW], pool[c.P_HIGH]):
+                pool[c.P_EVICTED] = max(pool[c.P_EVICTED], evicted(state, node))
+        most = max(most, pool[c.P_EVICTED])
+    return most
+
+
+@kernel
+def score(state, job, node, most):  # type: ignore[no-untyped-def]
+    """The weighted mean of the terms that are known, each from 0 to 1, as in ``placement.scores``."""
+    asks, row, weights = state.job[job], state.node[node], state.weights
+    lp, milli = asks[c.J_TIER] == c.LP, asks[c.J_GPUS] * asks[c.J_MILLI]
+    left = (row[c.N_FREE] - milli) / (max(row[c.N_GPUS], 1) * c.WHOLE)
+    points, total = weights[c.W_PACKING] * (1.0 - min(max(left, 0.0), 1.0)), weights[c.W_PACKING]
+    held = row[c.N_HP] + row[c.N_LP]
+    if held:
+        points += weights[c.W_SAME_CLASS] * (row[c.N_LP] if lp else row[c.N_HP]) / held
+        total += weights[c.W_SAME_CLASS]
+    if weights[c.W_EVICTIONS]:
+        seen = min(1.0, evicted(state, node) / most) if most > 0 else 0.5
+        points += weights[c.W_EVICTIONS] * (1.0 - seen if lp else seen)
+        total += weights[c.W_EVICTIONS]
+    if weights[c.W_GRADIENT] and milli and state.mix.shape[0]:
+        grows = growth(state, job, node)
+        points += weights[c.W_GRADIENT] * min(max(0.5 - grows / (2.0 * milli), 0.0), 1.0)
+        total += weights[c.W_GRADIENT]
+    if weights[c.W_TOGETHER] and row[c.N_TASKS]:
+        ours, theirs = asks[c.J_ESTIMATE] - asks[c.J_SAVED], row[c.N_UNTIL] - state.clock[c.C_NOW]
+        apart = abs(math.log2((max(ours, 0) + SHORT_S) / (max(theirs, 0) + SHORT_S)))
+        points += weights[c.W_TOGETHER] / (1.0 + apart)
+        total += weights[c.W_TOGETHER]
+    return points / total if total else 0.5
+
+
+@kernel
+def growth(state, job, node):  # type: ignore[no-untyped-def]
+    """``_grown`` in whole thousandths, kept until something changes on the node."""
+    kind, version = state.lane[state.job[job, c.J_LANE], c.L_KIND], state.node[node, c.N_VERSION]
+    if kind == c.NONE:
+        return int(_grown(state, job, node))
+    word = state.kept[kind, node]
+    if word >> GROWTH_BITS != version + 1:
+        word = ((version + 1) << GROWTH_BITS) + int(_grown(state, job, node)) + (1 << (GROWTH_BITS - 1))
+        state.kept[kind, node] = word
+    return (word & ((1 << GROWTH_BITS) - 1)) - (1 << (GROWTH_BITS - 1))
+
+
+@kernel
+def _grown(state, job, node):  # type: ignore[no-untyped-def]
+    """By how many thousandths the node's fragment grows, F_n(M) after less before (Weng et al., ATC '23)."""
+    asks, row = state.job[job], state.node[node]
+    work, count = state.scratch[1], row[c.N_GPUS]
+    work[:count] = state.left[node, :count]
+    before = fragment(state, work, count, row[c.N_CPU], row[c.N_POOL])
+    devices = devices_of(state.left, node, count, asks[c.J_GPUS], asks[c.J_MILLI])
+    for device in range(count):
+        if devices >> device & 1:
+            work[device] -= asks[c.J_MILLI]
+    return fragment(state, work, count, row[c.N_CPU] - asks[c.J_CPU], row[c.N_POOL]) - before
+
+
+@kernel
+def fragment(state, left, count, cpu, pool):  # type: ignore[no-untyped-def]
+    """Thousandths on devices ``left[:count]`` that a request drawn from the mix cannot use."""
+    idle, lost, total = 0, 0.0, 0
+    for device in range(count):
+        idle += max(left[device], 0)
+    if not idle:
+        return 0.0
+    for m in range(state.mix.shape[0]):
+        shape = state.mix[m]
+        total += shape[4]
+        fits, small = 0, 0
+        if shape[1] and cpu >= shape[0] and shape[3] >> pool & 1:
+            for device in range(count):
+                if left[device] >= shape[2]:
+                    fits += 1
+                else:
+                    small += max(left[device], 0)
+        lost += shape[4] * (small if shape[1] and fits >= shape[1] else idle)
+    return lost / total if total else 0.0
+
+
+@kernel
+def best(state, job, pools, asw, lends):  # type: ignore[no-untyped-def]
+    """The node with the highest score for one worker, of equal ones the first; NONE where no node fits."""
+    asks, chosen, highest = state.job[job], c.NONE, -math.inf
+    gpus, milli, table = asks[c.J_GPUS], asks[c.J_MILLI], state.lent if lends else state.left
+    most = most_evicted(state, pools)
+    for p in range(state.pool.shape[0]):
+        if not pools >> p & 1:
+            continue
+        for node in range(state.pool[p, c.P_LOW], state.pool[p, c.P_HIGH]):
+            row = state.node[node]
+            if not lends and gpus and (row[c.N_WHOLE] < gpus if milli == c.WHOLE else row[c.N_FREE] < gpus * milli):
+                continue
+            if (asw != ANY_ASW and row[c.N_ASW] != asw) or row[c.N_MEMORY] < asks[c.J_MEMORY]:
+                continue
+            if not slots(state, node, gpus, milli, asks[c.J_CPU], asks[c.J_MEMORY], table, lends):
+                continue
+            if barred(state, job, node) or (lends and indebted(state, node)):
+                continue
+            points = score(state, job, node, most)
+            if points > highest:
+                chosen, highest = node, points
+    return chosen
+
+
+@kernel
+def take(state, job, worker, node, lends):  # type: ignore[no-untyped-def]
+    asks, table = state.job[job], state.lent if lends else state.left
+    devices = devices_of(table, node, state.node[node, c.N_GPUS], asks[c.J_GPUS], asks[c.J_MILLI])
+    shift(state, job, node, devices, -1, lends)
+    enlist(state, asks[c.J_TASK] + worker, node, devices, lends)
+
+
+@kernel
+def put_back(state, job, workers):  # type: ignore[no-untyped-def]
+    """Undo ``take`` for the first ``workers``."""
+    for task in range(state.job[job, c.J_TASK], state.job[job, c.J_TASK] + workers):
+        one = state.task[task]
+        shift(state, job, one[c.T_NODE], one[c.T_DEVICES], 1, one[c.T_BORROWS])
+        delist(state, task)
+
+
+@kernel
+def fill_up(state, job, start, upto, pools, asw):  # type: ignore[no-untyped-def]
+    """Seat workers ``start`` to ``upto`` one by one; how many have seats then."""
+    lends = state.job[job, c.J_TIER] == c.LP and state.setting[c.S_LEND]
+    for worker in range(start, upto):
+        node = best(state, job, pools, asw, 0)
+        if node != c.NONE:
+            take(state, job, worker, node, 0)
+            continue
+        node = best(state, job, pools, asw, 1) if lends else c.NONE
+        if node == c.NONE:
+            return worker
+        take(state, job, worker, node, 1)
+    return upto
+
+
+@kernel
+def seat(state, job, pools):  # type: ignore[no-untyped-def]
+    """Seat all workers, or none.  SEATED, or the cause.  A gang stays in one of ``pools``."""
+    asks = state.job[job]
+    workers, cause = asks[c.J_WORKERS], c.BY_CAPACITY
+    if workers == 1:
+        done = fill_up(state, job, 0, 1, pools, ANY_ASW)
+        return SEATED if done == 1 else why(state, job)
+    for pool in range(state.pool.shape[0]):
+        if not pools >> pool & 1:
+            continue
+        if asks[c.J_TOPOLOGY] == c.ANYWHERE:
+            done = fill_up(state, job, 0, workers, 1 << pool, ANY_ASW)
+        else:
+            done = _by_switch(state, job, pool)
+        if done == workers:
+            return SEATED
+        put_back(state, job, done)
+        cause = why(state, job)
+    return cause
+
+
+@kernel
+def _by_switch(state, job, pool):  # type: ignore[no-untyped-def]
+    """Under one switch that holds it with the least to spare; else, where that is not required, under as few as can be.
+
+    The paper's greedy choice: the switch that can hold most of what is left gives the lowest entropy.
+    """
+    asks, done = state.job[job], 0
+    while done < asks[c.J_WORKERS]:
+        asw, room = _switch(state, job, pool, asks[c.J_WORKERS] - done)
+        if asw == c.NONE or (room < asks[c.J_WORKERS] and asks[c.J_TOPOLOGY] == c.REQUIRED):
+            break
+        fresh = fill_up(state, job, done, min(asks[c.J_WORKERS], done + room), 1 << pool, asw)
+        if fresh == done:
+            break
+        done = fresh
+    if asks[c.J_TOPOLOGY] == c.PREFERRED:
+        return fill_up(state, job, done, asks[c.J_WORKERS], 1 << pool, ANY_ASW)
+    return done
+
+
+@kernel
+def _switch(state, job, pool, need):  # type: ignore[no-untyped-def]
+    """(switch, room): the least room that is enough, else the most; unlabelled nodes share no switch."""
+    asks, room = state.job[job], state.scratch[2]
+    room[:] = 0
+    for node in range(state.pool[pool, c.P_LOW], state.pool[pool, c.P_HIGH]):
+        asw = state.node[node, c.N_ASW]
+        if asw != c.NONE and not barred(state, job, node):
+            room[asw] += slots(
+                state, node, asks[c.J_GPUS], asks[c.J_MILLI], asks[c.J_CPU], asks[c.J_MEMORY], state.left, 0
+            )
+    chosen = c.NONE
+    for asw in range(room.size):
+        if not room[asw]:
+            continue
+        better = chosen == c.NONE or (
+            room[asw] < room[chosen] if room[asw] >= need and room[chosen] >= need else room[asw] > room[chosen]
+        )
+        chosen = asw if better else chosen
+    return chosen, room[chosen] if chosen != c.NONE else 0
+
+
+@kernel
+def why(state, job):  # type: ignore[no-untyped-def]
+    """Too few GPUs free at all, or enough of them and not where the job can use them."""
+    asks = state.job[job]
+    for pool in range(state.pool.shape[0]):
+        need = asks[c.J_WORKERS] * asks[c.J_GPUS] * asks[c.J_MILLI]
+        if asks[c.J_POOLS] >> pool & 1 and state.pool[pool, c.P_FREE] >= need:
+            return c.BY_TOPOLOGY if asks[c.J_TOPOLOGY] == c.REQUIRED else c.BY_FRAGMENTATION
+    return c.BY_CAPACITY
