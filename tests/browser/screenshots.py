@@ -82,6 +82,11 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
     page.goto(node)
     page.goto(str(page.locator("#node a[href*='/fleet/pod']").first.get_attribute("href")))
     workload = str(page.locator("dl a[href*='/fleet/workload']").first.get_attribute("href"))
+    page.goto(f"{stack.url}/queue/?text=wait-topology")
+    queued = str(page.locator("#rows tbody a").first.get_attribute("href"))
+    page.goto(f"{stack.url}{queued}")
+    page.click("#unblock button")
+    page.wait_for_selector("#unblock tbody", timeout=FINAL_MS)
     since = _changed(stack, page)
     page.context.close()
     return [
@@ -94,6 +99,8 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
         Shot("since", "operator", since, "#since-map[data-ready=true]", "#since-causes"),
         Shot("workload", "operator", workload),
         Shot("nodes", "operator", "/fleet/nodes/?sort=-stranded"),
+        Shot("queue", "operator", "/queue/?text=wait-"),
+        Shot("queue-job", "operator", queued),
         Shot("audit", "operator", "/audit/"),
         Shot("login", "", "/login/"),
     ]

@@ -14,6 +14,7 @@ PAGES = (
     "/fleet/idle/",
     "/fleet/owner-locks/",
     "/fleet/since/",
+    "/queue/",
     "/plans/",
     "/consolidation/new/",
     "/campaigns/",

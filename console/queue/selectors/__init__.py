@@ -1,6 +1,7 @@
 """Everything that reads; the viewer comes first and decides what is seen."""
 
-from console.queue.selectors.job import InquiryRow, JobCard, job_card, job_inquiry, job_of, job_row
+from console.queue.selectors.job import job_card, job_inquiry, job_of, job_row
+from console.queue.selectors.job_parts import InquiryRow, JobCard
 from console.queue.selectors.rows import (
     SORTS,
     USUAL,

@@ -1,180 +1,33 @@
 """The page of one job: what it asks for, why it waits, its members, and what was seen of it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
-from django.utils import timezone
 
 from console.inventory.archive import UNKNOWN, Snapshot
 from console.inventory.cells import asw_of_nodes
-from console.inventory.selectors.pods import PodRow, rows_of_pods
+from console.inventory.selectors.pods import rows_of_pods
 from console.inventory.selectors.viewing import Filters, NotThereError, Reading, mask_of_scope, readings
 from console.queue.choices import InquiryState, JobState, Outcome, Reason, RemedyKind, Sighted
 from console.queue.models import Inquiry, Job, Sighting, Turn
+from console.queue.selectors.job_parts import (
+    InquiryRow,
+    JobBlock,
+    JobCard,
+    JobMember,
+    JobPart,
+    JobQuota,
+    JobReason,
+    JobSighting,
+    RemedyRow,
+)
 from console.queue.wording import number_words, numbers_for, remedy_words, sentence_for
 from console.tenancy.selectors import tenant_scope
 
 SHOWN_MEMBERS = 200
 SHOWN_SIGHTINGS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class JobReason:
-    """``numbers``: what the sentence says, as (name, value)."""
-
-    reason: str
-    label: str
-    sentence: str
-    numbers: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class JobPart:
-    """Equal pods of a job that wait."""
-
-    pods: int
-    gpus: int
-    gpu_milli: int
-    gpu_memory_mib: int
-    cpu_milli: int
-    memory_mib: int
-    mig: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class JobBlock:
-    """The most pods like its largest ones that find room in one place of the level now, and their GPUs."""
-
-    level: str
-    pods: int
-    gpu_milli: int
-
-
-@dataclass(frozen=True, slots=True)
-class JobQuota:
-    """One account above the job's GPUs, in thousandths.  None: not set, or without a bound."""
-
-    account: str
-    model: str
-    nominal: int | None
-    borrowing_limit: int | None
-    lending_limit: int | None
-    hp: int
-    lp: int
-    available: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class JobSighting:
-    at: datetime
-    kind: str
-    label: str
-    reason: str
-    reason_label: str
-    pods: int
-    running: int
-    known: bool
-
-
-@dataclass(frozen=True, slots=True)
-class JobMember:
-    pod: PodRow
-    asw: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class RemedyRow:
-    """``cost`` None: unknown, or there is none to state; in ``unit``."""
-
-    kind: str
-    label: str
-    outcome: str
-    outcome_label: str
-    cost: float | None
-    unit: str
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class InquiryRow:
-    """A question what would unblock the job; ``solved``, ``revision`` and ``begun_at`` once it is answered."""
-
-    state: str
-    label: str
-    asked_at: datetime
-    done_at: datetime | None
-    revision: int | None
-    begun_at: datetime | None
-    solved: str
-    failure: str
-    remedies: tuple[RemedyRow, ...]
-
-    @property
-    def open(self) -> bool:
-        return self.state in (InquiryState.ASKED, InquiryState.WORKING)
-
-
-@dataclass(frozen=True, slots=True)
-class JobCard:
-    """``state`` "" where it was never seen waiting: then only its members are known.
-
-    ``seats`` are nodes on which it would start, of ``seat_nodes``.  ``starts_by`` None: nobody can say.
-    ``explained_at`` is when the reading was begun that the explanation is of; members are of the newest one.
-    """
-
-    id: int | None
-    source: str
-    cluster: str
-    key: str
-    gang: bool
-    tenant: str
-    state: str
-    pods: int
-    running: int
-    gpu_milli: int
-    models: tuple[str, ...]
-    priority: int
-    tier: str
-    position: int | None
-    min_members: int | None
-    levels: tuple[str, ...]
-    preferred: tuple[str, ...]
-    parts: tuple[JobPart, ...]
-    first_at: datetime | None
-    since: datetime | None
-    since_known: bool
-    left_at: datetime | None
-    primary: JobReason | None
-    others: tuple[JobReason, ...]
-    blocks: tuple[JobBlock, ...]
-    seats: tuple[str, ...]
-    seat_nodes: int
-    starts_by: datetime | None
-    quota: tuple[JobQuota, ...]
-    sightings: tuple[JobSighting, ...]
-    sightings_total: int
-    inquiry: InquiryRow | None
-    members: tuple[JobMember, ...]
-    members_total: int
-    explained_at: datetime | None
-    observed_at: datetime | None
-    period_s: int | None
-
-    @property
-    def waits(self) -> bool:
-        return self.state == JobState.PENDING
-
-    @property
-    def moves_may_help(self) -> bool:
-        """Other reasons stay, whatever moves."""
-        return self.primary is not None and self.primary.reason in (Reason.FRAGMENTATION, Reason.TOPOLOGY)
-
-    @property
-    def waited_s(self) -> float | None:
-        return (timezone.now() - self.since).total_seconds() if self.since is not None else None
 
 
 def job_row(viewer: Any, cluster: str, key: str, *, source: str = "") -> Job:
@@ -216,6 +69,8 @@ def job_card(viewer: Any, cluster: str, key: str, *, source: str = "") -> JobCar
     wanted = source or (row.source.name if row is not None else "")
     for reading in readings(Filters(source=wanted, cluster=cluster)):
         pods = _members(reading.snapshot, cluster, key, gang=row is None or row.gang)
+        if row is None and not len(pods):
+            pods = _members(reading.snapshot, cluster, key, gang=False)
         pods = pods[mask_of_scope(scope, reading.snapshot)[pods]]
         if len(pods) or row is not None:
             return _card(row, reading, pods, scope, key)
@@ -341,12 +196,13 @@ def _sighting(row: Sighting) -> JobSighting:
 
 
 def _unseen(reading: Reading | None, members: Iterable[JobMember], pods: Any, key: str) -> dict[str, Any]:
-    """Of a gang that was never seen waiting only its pods tell."""
+    """Of a job that no explanation has shown waiting only its pods tell."""
     assert reading is not None
     first = next(iter(members)).pod
     snapshot = reading.snapshot
-    record = snapshot.gangs[int(snapshot.pod_gang[pods[0]])]
-    wish = record.topology
+    gang = int(snapshot.pod_gang[pods[0]])
+    record = None if gang == UNKNOWN else snapshot.gangs[gang]
+    wish = record.topology if record is not None else snapshot.pod_specs[snapshot.pod_spec[pods[0]]].topology
     milli = snapshot.pod_gpus[pods].astype(np.int64) * snapshot.pod_gpu_milli[pods]
     nobody: dict[str, Any] = dict.fromkeys(
         ("id", "position", "first_at", "since", "left_at", "primary", "starts_by", "explained_at", "inquiry")
@@ -356,7 +212,7 @@ def _unseen(reading: Reading | None, members: Iterable[JobMember], pods: Any, ke
         "source": reading.source,
         "cluster": first.cluster,
         "key": key,
-        "gang": True,
+        "gang": record is not None,
         "tenant": first.tenant or "",
         "state": "",
         "pods": 0,
@@ -365,7 +221,7 @@ def _unseen(reading: Reading | None, members: Iterable[JobMember], pods: Any, ke
         "models": (),
         "priority": first.priority,
         "tier": first.tier,
-        "min_members": record.min_members,
+        "min_members": record.min_members if record is not None else None,
         "levels": (wish.required,) if wish is not None and wish.required else (),
         "preferred": (wish.preferred,) if wish is not None and wish.preferred else (),
         "parts": (),

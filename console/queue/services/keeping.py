@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Count
 from django.utils import timezone
 
 from console.inventory.models import Observation
@@ -15,6 +16,7 @@ from console.queue.sightings import ClusterQueue, Explained, Name, Waiting
 
 TOPIC = "queue"
 GONE_DAYS = 8
+MOST_SIGHTINGS = 300  # of one job; a reason that comes and goes would fill the table
 BATCH = 200
 _ASKED = ("tenant", "pods", "running", "gpu_milli", "cpu_milli", "priority", "lp", "position", "reason", "block_milli")
 _WRITTEN = (*_ASKED, "models_text", "rank", "told", "state", "since", "since_known", "left_at")
@@ -78,6 +80,14 @@ def _drop_old(source_id: int) -> None:
     Job.objects.filter(source=source_id, left_at__lt=timezone.now() - timedelta(days=GONE_DAYS)).delete()
 
 
+def _thin_out(jobs: set[int]) -> None:
+    """Of these jobs only the newest sightings stay."""
+    counted = Sighting.objects.filter(job__in=jobs).order_by("job").values("job").annotate(rows=Count("pk"))
+    for one in counted.filter(rows__gt=MOST_SIGHTINGS):
+        oldest = Sighting.objects.filter(job=one["job"]).values_list("pk", flat=True)[MOST_SIGHTINGS]
+        Sighting.objects.filter(job=one["job"], pk__lte=oldest).delete()
+
+
 class _Sight:
     """One reading laid beside the rows that there are."""
 
@@ -98,6 +108,8 @@ class _Sight:
         Job.objects.bulk_create(self.made, batch_size=BATCH)
         Job.objects.bulk_update(self.changed, _WRITTEN, batch_size=BATCH)
         Sighting.objects.bulk_create(self.sightings, batch_size=BATCH)
+        if self.sightings:
+            _thin_out({one.job_id for one in self.sightings})
 
     def _waits(self, row: Job | None, job: Waiting) -> None:
         if row is None:

@@ -8,7 +8,7 @@ from django import template
 from console.queue.addresses import job_address
 from console.queue.choices import JobState, Reason, Sighted
 from console.queue.selectors import JobCard, QueueRow, QueueTotals
-from console.queue.selectors.job import JobPart, JobSighting, RemedyRow
+from console.queue.selectors.job_parts import JobPart, JobSighting, RemedyRow
 from console.ui.figures import DASH, MILLI, duration, number, plural, whole_gpus
 
 register = template.Library()
@@ -78,7 +78,9 @@ def starts_note(card: JobCard) -> str:
 
 @register.filter
 def state_of_job(card: JobCard) -> str:
-    return str(JobState(card.state).label) if card.state else "Running"
+    if card.state:
+        return str(JobState(card.state).label)
+    return "Running" if card.running else "Not explained yet"
 
 
 @register.filter

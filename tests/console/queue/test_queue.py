@@ -1,5 +1,7 @@
 """The queue: what is kept of each reading, what a job's page tells of it, and what whom is told."""
 
+import html
+import re
 from typing import Any
 
 import pytest
@@ -11,16 +13,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
+from console.inventory import services as services_of_files
+from console.inventory.models import Source
 from console.inventory.selectors import NotThereError
 from console.queue import planning, selectors, services
 from console.queue.choices import Outcome, Reason, RemedyKind
 from console.queue.models import Job, Standing, Turn
 from console.queue.selectors import QueueFilters
+from console.queue.services import keeping
 from console.queue.sightings import Explained
 from console.rest.errors import Conflict
 from console.tenancy.models import Tenant
 from scheduler.admission.reasons import LABELS, PRECEDENCE
 from scheduler.advice import unblock
+from tests.builders.fleets import read
 from tests.builders.people import operator, tenant
 from tests.builders.worlds import world
 from tests.console.queue.scene import PODS, TENANTS, WAITING, explained, job, mixed
@@ -222,3 +228,24 @@ def test_pages_cost_no_more_queries_with_more_jobs() -> None:
     few, many = _costs(2, 1000), _costs(30, 2000)
     assert few == many
     assert max(few.values()) <= 25
+
+
+def test_of_a_reason_that_comes_and_goes_only_the_newest_sightings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "MOST_SIGHTINGS", 3)
+    for turn in range(5):
+        explained(world(1000 * turn).node("n1", 4).pod("a", "n1", 3 * (turn % 2)).pod("b", gpus=2))
+    found = selectors.job_card(operator(), "default", "jobs/b").sightings
+    assert [one.reason for one in found] == ["fits_now", "capacity", "fits_now"]
+
+
+def test_a_waiting_pod_leads_to_the_job_that_it_belongs_to() -> None:
+    explained(world().node("n1").gang("g", 1).pod("g-0", gpus=4, gang="g"))
+    page = _read(operator(), reverse("inventory:pod", args=["default", "jobs/g-0"]))
+    assert selectors.job_card(operator(), "default", "jobs/g").state == "pending"
+    (where,) = re.findall(r'href="(/queue/job[^"]*)"', page)
+    assert "jobs/g" in _read(operator(), html.unescape(where))
+    file = Source.objects.get(name="file")
+    services_of_files.load_snapshot_file(operator(), "file", world(2000).node("n1").pod("new", gpus=1).json())
+    read(file)
+    card = selectors.job_card(operator(), "default", "jobs/new")
+    assert (card.state, card.gang, card.members_total) == ("", False, 1), "it is there before it is explained"
