@@ -36,6 +36,7 @@ class Reservation:
     seats: Seats | None
     gpu_milli: int
     unknown_gpu_milli: int  # held by pods without a known end, on nodes that the job could use
+    unknown_pods: int  # those pods
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -95,7 +96,7 @@ def reserve(
     instants = np.unique(np.append(known, ground.now_s))
     low, high, seats = 0, len(instants) - 1, _seats(ground, job, ends, int(instants[-1]), only, taken)
     if seats is None:
-        return Reservation(job.key, None, None, job.gpu_milli, _unknown(ground, job, ends))
+        return Reservation(job.key, None, None, job.gpu_milli, *_unknown(ground, job, ends))
     while low < high:
         middle = (low + high) // 2
         found = _seats(ground, job, ends, int(instants[middle]), only, taken)
@@ -103,7 +104,7 @@ def reserve(
             low = middle + 1
         else:
             high, seats = middle, found
-    return Reservation(job.key, int(instants[low]), seats, job.gpu_milli, _unknown(ground, job, ends))
+    return Reservation(job.key, int(instants[low]), seats, job.gpu_milli, *_unknown(ground, job, ends))
 
 
 def backfills(job: Job, reserved: Sequence[Reservation], runtime_s: int | None, now_s: int) -> tuple[int, ...]:
@@ -134,10 +135,10 @@ def _seats(
     return find(room, job, only=only).seats
 
 
-def _unknown(ground: Ground, job: Job, ends: Longs) -> int:
-    """Thousandths of GPUs that pods of unknown end hold on nodes that the job may run on."""
+def _unknown(ground: Ground, job: Job, ends: Longs) -> tuple[int, int]:
+    """Thousandths of GPUs that pods of unknown end hold on nodes that the job may run on, and those pods."""
     snapshot = ground.snapshot
     may = np.logical_or.reduce([ground.rules.eligible(part.pods[0]) for part in job.parts])
-    rows = np.flatnonzero(snapshot.pod_live & (ends == ABSENT))
+    rows = np.flatnonzero(snapshot.pod_live & ~snapshot.pod_agent & (ends == ABSENT))
     rows = rows[may[snapshot.pod_node[rows]]]
-    return int((snapshot.pod_gpus[rows].astype(np.int64) * snapshot.pod_gpu_milli[rows]).sum())
+    return int((snapshot.pod_gpus[rows].astype(np.int64) * snapshot.pod_gpu_milli[rows]).sum()), len(rows)

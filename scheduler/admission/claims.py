@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.admission.jobs import Job
+from scheduler.admission.misfit import faults_of, sizes_of
 from scheduler.admission.quota import CAP, Book, Borrower, Refusal, returned
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Snapshot
 from scheduler.placement.prey import Prey, prey_of
@@ -52,7 +53,10 @@ def claimed(
     snapshot: Snapshot, job: Job, book: Book, *, now_s: int | None = None, rules: VictimRules | None = None,
     prey: Prey | None = None,
 ) -> Claimed:  # fmt: skip
-    """Victims for the job, checked against its quota as it will be when they have left: the cap net of them."""
+    """Victims for the job, checked against its quota as it will be when they have left: the cap net of them.
+
+    Nobody is named for a job that could start on no cluster like this one, such as a gang that lacks members.
+    """
     refusal = standing_refusal(snapshot, job, returned(book, snapshot, snapshot.pod_live & snapshot.pod_terminating))
     if refusal is not None:
         detail = (
@@ -61,6 +65,9 @@ def claimed(
         return Claimed(Victims(False, reason=QUOTA, detail=detail), refusal)
     rules = rules or VictimRules()
     prey = prey or prey_of(snapshot, snapshot.now_s if now_s is None else now_s, rules.assumed_age_s)
+    wrong = faults_of(snapshot, prey.rules, sizes_of(snapshot, prey.rules), job)
+    if wrong:
+        return Claimed(Victims(False, reason=wrong[0].word, detail=wrong[0].sentence))
     return Claimed(find_victims(snapshot, claim_of(snapshot, job, book), rules=rules, prey=prey))
 
 

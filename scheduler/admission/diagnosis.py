@@ -4,6 +4,7 @@ Room is looked at as it will be when the pods that are leaving have left: what i
 what is not is worth waiting for.  Jobs of one kind are judged once.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -28,6 +29,7 @@ from scheduler.admission.reasons import (
 from scheduler.admission.room import Room, room_of, terms_of
 from scheduler.admission.seating import Found, blocks, find
 from scheduler.cluster.feasibility import Eligibility
+from scheduler.cluster.layout import slices
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Snapshot
 from scheduler.placement.prey import without
@@ -253,6 +255,8 @@ def _topology(ground: Ground, job: Job, then: Found) -> Reason:
 def _pieces(ground: Ground, job: Job, then: Found, only: Bools | None) -> Reason:
     """Enough in sum is fragmentation, too little is capacity; both count usable nodes of models that it accepts."""
     snapshot, room = ground.snapshot, ground.later
+    if any(snapshot.pod_specs[part.shape[1]].mig for part in job.parts):
+        return _slices(ground, job)
     pods = [part.pods[0] for part in job.parts]
     may = np.logical_or.reduce([ground.rules.eligible(p) for p in pods]) & snapshot.node_usable
     may = may if only is None else may & only
@@ -286,10 +290,28 @@ def _pieces(ground: Ground, job: Job, then: Found, only: Bools | None) -> Reason
     cause = "cpu_memory" if _devices_suffice(ground, job, may) else "stranded"
     why = {"cpu_memory": "not with the CPU and memory that its pods need beside them", "stranded": "in smaller pieces"}
     sentence = (
-        f"{gpus(free + rest)} are free on nodes that it may run on, {why[cause]}: room for {then.most} of "
+        f"{gpus(free + rest)} {'is' if free + rest == WHOLE_GPU_MILLI else 'are'} free on nodes that it may run on,"
+        f" {why[cause]}: room for {then.most} of "
         f"{some(len(job.pods), 'pod')} of {gpus(job.parts[0].shape[2] * job.parts[0].shape[3])}."
     )
     return Reason(FRAGMENTATION, sentence, {**numbers, "cause": cause})
+
+
+def _slices(ground: Ground, job: Job) -> Reason:
+    """Slices are counted by profile, on nodes that the job may run on."""
+    snapshot, asked, free = ground.snapshot, Counter[str](), Counter[str]()
+    for part in job.parts:
+        for profile, count in snapshot.pod_specs[part.shape[1]].mig:
+            asked[profile] += count * len(part.pods)
+    may = np.logical_or.reduce([ground.rules.eligible(part.pods[0]) for part in job.parts]) & snapshot.node_usable
+    for node in snapshot.node_devices:
+        if may[node]:
+            free.update(slices(snapshot, node, ground.later.standing(node)).free)
+    told = ", ".join(f"{count} x {profile} ({free[profile]} free)" for profile, count in sorted(asked.items()))
+    numbers: dict[str, int | str | None] = {"asked_pods": len(job.pods), "slices": told, "cause": "slices"}
+    if any(free[profile] < count for profile, count in asked.items()):
+        return Reason(CAPACITY, f"It asks for slices {told} on nodes that it may run on.", numbers)
+    return Reason(FRAGMENTATION, f"It asks for slices {told}, and no node has room for them with all else.", numbers)
 
 
 def _out_of_service(ground: Ground, pods: list[int]) -> int:

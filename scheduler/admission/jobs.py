@@ -38,7 +38,7 @@ class Job:
     models: tuple[str, ...]  # GPU models on which all of its pods accept to run; () any, or it asks for no GPU
     contrary: bool  # its pods accept no model in common
     levels: tuple[str, ...]  # at which it requires one domain
-    running: tuple[int, ...]  # live members, rows
+    running: tuple[int, ...]  # live members that are not leaving, rows
 
     @property
     def gpus(self) -> int:
@@ -91,7 +91,7 @@ def _job(
         models=models or (),
         contrary=models is None,
         levels=tuple(sorted(wished, key=lambda level: (order.get(level, len(order)), level))),
-        running=tuple(mates(snapshot, gang).tolist()),
+        running=tuple(p for p in mates(snapshot, gang).tolist() if not snapshot.pod_terminating[p]),
     )
 
 

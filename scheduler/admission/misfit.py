@@ -94,10 +94,12 @@ def _members(snapshot: Snapshot, job: Job) -> Iterator[Reason]:
         return
     mine = np.flatnonzero(snapshot.pod_gang == job.gang).tolist()
     over = sum(snapshot.pod_phase[p] in FINISHED_PHASES for p in mine)
+    leaving = int((snapshot.pod_live & snapshot.pod_terminating)[mine].sum())
     ended = f"; {some(over, 'member')} finished, and finished is not ready" if over else ""
+    ended += f"; {some(leaving, 'member')} {'is' if leaving == 1 else 'are'} leaving" if leaving else ""
     yield _wrong(
         f"It has {some(have, 'member')} and starts with {record.min_members}{ended}.",
-        fault="members", members=have, finished_members=over, min_members=record.min_members,
+        fault="members", members=have, finished_members=over, leaving_members=leaving, min_members=record.min_members,
     )  # fmt: skip
 
 
@@ -128,12 +130,10 @@ def _no_model(snapshot: Snapshot, sizes: Sizes, job: Job) -> Reason | None:
     there = sizes.models.get(job.cluster, frozenset())
     if not asks or (there & set(job.models) if job.models else there) or job.contrary:
         return None
-    wanted = " or ".join(job.models) or "any GPU"
-    return Reason(
-        NO_SUCH_MODEL,
-        f"No node of model {wanted}; there are {', '.join(sorted(there)) or 'none with GPUs'}.",
-        {"models": ", ".join(job.models), "there": ", ".join(sorted(there)), "nodes": 0},
-    )
+    known = ", ".join(sorted(there))
+    sentence = f"No node of model {' or '.join(job.models)}; there are {known or 'none with GPUs'}."
+    numbers: dict[str, int | str | None] = {"models": ", ".join(job.models), "there": known, "nodes": 0}
+    return Reason(NO_SUCH_MODEL, sentence if job.models else "No node has GPUs.", numbers)
 
 
 def _nowhere(sizes: Sizes, rules: Eligibility, job: Job, part: Part) -> Iterator[Reason]:

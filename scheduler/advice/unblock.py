@@ -307,9 +307,12 @@ def _patience(ground: Ground, job: Job, estimates: Mapping[str, int]) -> Iterato
     unknown = reserved.unknown_gpu_milli
     if reserved.start_s is None:
         detail = "All ends are stated, and it fits after none of them."
-        if unknown:
-            detail = f"Nobody knows when: {gpus(unknown)} that it could use are held by pods without a known end."
-        yield Remedy(WAIT, UNSTATED if unknown else NONE, None, "seconds", detail, {"unknown_milli": unknown})
+        if reserved.unknown_pods:
+            held = f"{some(reserved.unknown_pods, 'pod')} without a known end"
+            detail = f"Nobody knows when: {held} on nodes that it could use, with {gpus(unknown)}."
+        yield Remedy(
+            WAIT, UNSTATED if reserved.unknown_pods else NONE, None, "seconds", detail, {"unknown_milli": unknown}
+        )
         return
     if reserved.start_s <= ground.now_s:
         return

@@ -117,6 +117,15 @@ SCENES: dict[str, tuple[World, str, dict[str, Any]]] = {
         _switch("n1").node("n2", cordoned=True).pod("a", "n1", 8).pod("h", gpus=4), "capacity",
         {"out_of_service_gpus": 8, "nodes": 1},
     ),
+    "slices that are taken": (
+        world().node("n1", 1, devices=[{"index": 0, "mig": [{"profile": "1g.10gb", "count": 4}]}])
+        .pod("q", "n1", 0, mig={"1g.10gb": 3}).pod("h", gpus=0, mig={"1g.10gb": 2}),
+        "capacity", {"slices": "2 x 1g.10gb (1 free)"},
+    ),
+    "members that are leaving": (
+        _switch("n1").gang("g", 2).pod("v", "n1", 1, gang="g", terminating=True).pod("h", gang="g"),
+        "misconfigured", {"fault": "members", "leaving_members": 1},
+    ),
     "somebody before it": (
         _switch("n1").pod("a", priority=9, gpus=6).pod("h", gpus=4), "queued", {"first": "jobs/a"}
     ),

@@ -171,6 +171,9 @@ def test_the_command_line_prints_the_stated_documents(tmp_path: Path, crowded: W
 
 
 def test_the_command_line_says_no_and_refuses(tmp_path: Path, crowded: World) -> None:
+    lacking = crowded.gang("q", 2).pod("q-0", gpus=2, gang="q", priority=100)
+    code, found = _run(tmp_path, lacking, "victims", "--pod", "jobs/q")
+    assert (code, found["victims"], found["reason"]) == (1, [], "misconfigured")  # it could not start whoever left
     for row in crowded.rows["pods"]:
         row["locked"] = True
     code, found = _run(tmp_path, crowded, "victims", "--pod", "jobs/h")
