@@ -319,6 +319,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "GET_MOCK_REQUEST": "console.rest.schema.mock_request",
     "ENUM_NAME_OVERRIDES": {
         "PolicyScopeEnum": "console.policies.choices.Scope",
+        "PlacementTier": "console.placement.choices.Tier",
         "PlanKind": "console.plans.choices.Kind",
         "AlertKind": "console.oncall.choices.Kind",
         "RotaScope": "console.oncall.choices.Scope",
