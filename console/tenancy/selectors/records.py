@@ -26,8 +26,8 @@ class Theirs:
 def tenant_records(theirs: Iterable[Mapping[str, Any]] = ()) -> tuple[dict[str, Any], ...]:
     """Plain fields of the core's tenant records: those a cluster brings with quotas of its own, else the book's.
 
-    ``theirs``: what a snapshot lists.  Cohorts are tenants named ``cohort/...``.  By name.  Where both together would put
-    somebody above themselves, a record of the book stands alone.
+    ``theirs``: what a snapshot lists.  Cohorts are tenants named ``cohort/...``.  By name.  Where both together
+    would put somebody above themselves, a record of the book stands alone.
     """
     found: dict[str, dict[str, Any]] = {one["name"]: one | {"ours": True} for one in records_of(book_now().docs)}
     for record in theirs:
