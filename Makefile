@@ -47,9 +47,9 @@ $(CURDIR)/.venv-tools/bin/uv:
 	VIRTUAL_ENV=$(CURDIR)/.venv $(UV) pip install --quiet --no-deps -e .
 	touch $@
 
-# The planner's kernels, compiled once and kept on disk, so that the first plan waits for no compiler
-.venv/.compiled: .venv/.installed $(wildcard scheduler/consolidation/*.py scheduler/placement/*.py)
-	$(PY) -m scheduler.consolidation.warm
+# The kernels of planners and of the replay loop, compiled once and kept on disk, so that the first plan waits for no compiler
+.venv/.compiled: .venv/.installed $(wildcard scheduler/consolidation/*.py scheduler/placement/*.py scheduler/replay/*.py)
+	$(PY) -m scheduler.replay.warm & loop=$$!; $(PY) -m scheduler.consolidation.warm && wait $$loop
 	$(PY) -m scheduler.placement.warm
 	touch $@
 

@@ -1,8 +1,13 @@
 """Traces from files: the spot trace's schema, OpenB's pods, recorded snapshots; errors name file, line and field."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from scheduler.cli import main
 from scheduler.cluster.build import build
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.records import Document, NodeRecord, PodRecord
@@ -73,3 +78,21 @@ def test_recorded_snapshots_become_arrivals_and_ends() -> None:
     assert trace.until_s == 120 and trace.world.asws == ("default/s",)
     with pytest.raises(InputError, match="two instants"):
         recorded_trace("week", [build(instants[0])])
+
+
+def test_the_verb_replays_a_folder_under_several_policies(tmp_path: Path) -> None:
+    for name, text in (("node_info_df.csv", NODES), ("job_info_df.csv", JOBS)):
+        (tmp_path / name).write_bytes(text)
+    asked = ["replay", str(tmp_path), "--policy", "fifo", "--policy", "ours", "--runs", "2"]
+    said = CliRunner().invoke(main, [*asked, "--json"])
+    document = json.loads(said.stdout)
+    assert said.exit_code == 0 and (document["trace"]["jobs"], document["trace"]["gpus"]) == (2, 9)
+    assert [(run["policy"], run["seed"]) for run in document["runs"]] == [
+        (p, s) for p in ("fifo", "ours") for s in (0, 1)
+    ]
+    assert [one["policy"] for one in document["figures"]] == ["fifo", "ours"]
+    assert document["comparisons"][0]["jobs"] == 2
+    people = CliRunner().invoke(main, asked)
+    assert people.exit_code == 0 and "Trade-off" in people.stdout and "fifo" in people.stdout
+    wrong = CliRunner().invoke(main, ["replay", str(tmp_path), "--policy", "nobody"])
+    assert wrong.exit_code == 2 and "unknown policy" in wrong.stderr
