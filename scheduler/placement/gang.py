@@ -73,7 +73,8 @@ class Search:
         """From the level that is wanted to the one that is required, or the cluster."""
         order, request = self.ground.levels, self.request
         closest = HOST if self.policy.entropy > 0 else CLUSTER
-        wanted = request.preferred or (request.required if self.policy.entropy <= 0 else "") or closest
+        preferred = request.preferred if request.preferred in order else ""  # a job may wish for what nobody knows
+        wanted = preferred or (request.required if self.policy.entropy <= 0 else "") or closest
         widest = order.index(request.required or CLUSTER)
         return list(order[min(order.index(wanted), widest) : widest + 1])
 

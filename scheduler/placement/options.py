@@ -124,6 +124,8 @@ def _terms(search: Search, seating: Seating) -> dict[str, float | None]:
     sums: dict[str, list[float]] = {}
     for terms, nodes in zip(search.terms, seating.nodes, strict=True):
         for name, values in terms.items():
+            if search.policy.weight(name) <= 0:
+                continue
             sums.setdefault(name, []).extend(values[nodes].tolist())
     return {name: _mean(values) for name, values in sums.items()}
 

@@ -3,7 +3,7 @@
 A recommendation and nothing else: nobody is bound.  Ties go by the names of the snapshot, never by chance.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from scheduler.placement.filters import Judge, Offer, OutOfBudget, offer
 from scheduler.placement.gang import Search, Seating
 from scheduler.placement.ground import Ground, ground_of
 from scheduler.placement.options import Expecting, Option, option_of
-from scheduler.placement.policy import DEFAULT, Policy
+from scheduler.placement.policy import DEFAULT, Policy, Pools, policy_of
 from scheduler.placement.reasons import Fit, Refusal, largest_fits, refusal
 from scheduler.placement.request import Group, Request
 from scheduler.placement.resolving import Resolved, request_of, resolve
@@ -65,12 +65,14 @@ def place(
     request: Request,
     policy: Policy = DEFAULT,
     *,
+    pools: Pools | None = None,
     ground: Ground | None = None,
     evictions: Mapping[str, int] | None = None,
     expecting: Expecting | None = None,
 ) -> Placement:
     """The best place for the job that ``policy`` knows.
 
+    ``pools`` has the policies of single pools by GPU model, ``policy`` is that of all others.
     ``ground`` = ``ground_of(snapshot)`` where it is there already; ``evictions`` by node, where somebody counted them;
     ``expecting`` says what is predicted.  Raises ``ParamError`` for what the request names and the cluster does not
     have, and ``InputError`` where it is not clear which cluster is meant.
@@ -81,13 +83,15 @@ def place(
     refused = refused or _too_few(found, request)
     offers = tuple(offer(ground, found.snapshot, int(rows[0])) for rows in found.rows)
     largest = max(range(len(offers)), key=lambda g: (request.groups[g].gpus, request.groups[g].count, -g))
-    terms = tuple(_terms(ground, found, g, one, policy, evictions) for g, one in enumerate(offers))
+    policy = policy_of(pools or {}, request.groups[largest].models, policy)
+    weighing = (policy, *(pools or {}).values())
+    terms = tuple(_terms(ground, found, g, one, weighing, evictions) for g, one in enumerate(offers))
     score = weighed(terms[largest], policy, len(offers[largest].slots)).round(9)
     judge = Judge(ground, found.snapshot, policy.budget)
     search = Search(ground, found, request, policy, offers, terms, score, judge)
     options: list[Option] = []
     spent = False
-    for one in [] if refused else _searches(search):
+    for one in [] if refused else _searches(search, largest, pools or {}):
         if spent or (one.only is None and options):
             break
         seatings, spent = _search(one)
@@ -130,19 +134,19 @@ def _too_few(found: Resolved, request: Request) -> Refusal | None:
 
 
 def _terms(
-    ground: Ground, found: Resolved, g: int, one: Offer, policy: Policy, evictions: Mapping[str, int] | None
+    ground: Ground, found: Resolved, g: int, one: Offer, policies: Sequence[Policy], evictions: Mapping[str, int] | None
 ) -> dict[str, Floats]:
     """[n] of each term for one more pod of the group; NaN where there is no room."""
     nodes: Ints = np.flatnonzero(one.loose > 0).astype(np.int32)
     case = Case(ground, found.snapshot, int(found.rows[g][0]), nodes, evictions)
     terms = {}
-    for name, values in terms_of(case, policy).items():
+    for name, values in terms_of(case, policies).items():
         terms[name] = np.full(len(one.slots), np.nan)
         terms[name][nodes] = values
     return terms
 
 
-def _searches(search: Search) -> Iterator[Search]:
+def _searches(search: Search, largest: int, pools: Pools) -> Iterator[Search]:
     """Pool by pool where there are several, since a job on two kinds of GPU runs at the pace of the slower one.
 
     All pools together come last, and only count where no pool alone holds the job.
@@ -154,7 +158,9 @@ def _searches(search: Search) -> Iterator[Search]:
             only = np.asarray((snapshot.node_model == model) | (snapshot.node_model == UNKNOWN))
             pairs = zip(search.offers, request.groups, strict=True)
             if all(int((one.loose * only).sum()) >= group.count for one, group in pairs):
-                yield replace(search, only=only)
+                own = pools.get(snapshot.models[model], search.policy)
+                score = weighed(search.terms[largest], own, len(only)).round(9)
+                yield replace(search, only=only, policy=own, score=score)
     yield search
 
 

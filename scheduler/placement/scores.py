@@ -3,7 +3,7 @@
 NaN is unknown: such a term counts for nothing on that node, neither for nor against it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -166,9 +166,9 @@ TERMS: dict[str, Callable[[Case], Floats]] = {
 assert tuple(TERMS) == NODE_TERMS
 
 
-def terms_of(case: Case, policy: Policy) -> dict[str, Floats]:
-    """[k] of each term that has a weight."""
-    return {name: term(case) for name, term in TERMS.items() if policy.weight(name) > 0}
+def terms_of(case: Case, policies: Sequence[Policy]) -> dict[str, Floats]:
+    """[k] of each term that has a weight in one of the policies."""
+    return {name: term(case) for name, term in TERMS.items() if any(one.weight(name) > 0 for one in policies)}
 
 
 def weighed(terms: Mapping[str, Floats], policy: Policy, count: int) -> Floats:

@@ -163,6 +163,30 @@ def test_evictions_part_hp_from_lp() -> None:
     assert place(made.snapshot(), ask(gpus=1), only).terms["eviction_history"] is None
 
 
+def test_each_pool_may_have_a_policy_of_its_own() -> None:
+    made = world().asw("a").nodes("x1", "x2", gpu_model="H20").nodes("y1", "y2").pod("p", "x1").pod("q", "y1")
+    spread = Policy(
+        packing=0, same_class=0, fragmentation=0, network_load=0, power=0, eviction_history=1, keep_whole=False
+    )
+    seen = {"x1": 9, "x2": 0, "y1": 9, "y2": 0}
+    for model, node in (("H20", "x2"), ("H100-SXM5-80GB", "y1")):
+        request = Request(groups=(Group(gpus=1, models=(model,)),), tier="LP")
+        assert nodes(place(made.snapshot(), request, pools={"H20": spread}, evictions=seen)) == [node]
+    both = place(
+        made.snapshot(), Request(groups=(Group(count=2, gpus=1),), tier="LP"), pools={"H20": spread}, evictions=seen
+    )
+    assert {option.models: set(option.terms) for option in (both.best, *both.alternatives) if option}[("H20",)] == {
+        "eviction_history",
+        "entropy",
+    }
+
+
+def test_a_job_may_prefer_what_nobody_knows_and_must_not_require_it() -> None:
+    for wish, reason in (("preferred", ""), ("required", "topology")):
+        made = racks(1).gang("g", 1, topology={wish: "rack"}).pod("g-0", gang="g")
+        assert place(made.snapshot(), request_of(made.snapshot(), "jobs/g")).reason == reason
+
+
 def test_equals_stand_beside_equals() -> None:
     made = racks(2, busy={"n00": 2}).pod("low", "n01", gpus=2, tier="LP")
     only = Policy(packing=0, fragmentation=0, network_load=0, power=0, same_class=1)
