@@ -17,7 +17,7 @@ from scheduler.admission.planner import Explained as Answer
 from scheduler.admission.planner import Explanation, explain
 from scheduler.admission.quota import Book, book_of
 from scheduler.admission.reasons import WAITING_FOR_VICTIMS, Reason
-from scheduler.admission.tree import ALL
+from scheduler.admission.tree import ALL, NO_QUOTA
 from scheduler.advice.unblock import Remedy, solved, unblock
 from scheduler.cluster.records import TenantRecord
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Snapshot
@@ -140,16 +140,18 @@ def _starts_in(answer: Answer, row: Explanation) -> int | None:
 
 
 def _quota(book: Book, row: Explanation) -> Iterator[dict[str, Any]]:
-    """The job's tenant and who stands above it, for each model that it accepts and that is under quota."""
-    tenant = row.job.tenant
+    """The job's tenant and who stands above it, for each model that it accepts and that is under quota there."""
+    tenant, wanted = row.job.tenant, {ALL, *row.job.models}
     for account in book.tree.line(tenant) if tenant is not None else ():
-        for model, quota in account.quotas.items():
-            if model != ALL and row.job.models and model not in row.job.models:
+        for name, model in sorted(book.tree.subtree):
+            if name != account.name or (row.job.models and model not in wanted):
                 continue
+            quota = account.quotas.get(model, NO_QUOTA)
             yield {
                 "account": account.name,
                 "model": "" if model == ALL else model,
                 "nominal": quota.nominal,
+                "quota": book.tree.subtree[name, model],
                 "borrowing_limit": quota.borrowing_limit,
                 "lending_limit": quota.lending_limit,
                 "hp": book.charged.get((account.name, model), 0),

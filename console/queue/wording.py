@@ -44,7 +44,8 @@ def number_words(name: str, value: Any) -> tuple[str, str]:
     if value is None:
         return label or _spaced(name), "unknown"
     if not isinstance(value, int) or isinstance(value, bool):
-        return label or _spaced(name), str(value).replace("_", " ")
+        words = str(value)
+        return label or _spaced(name), _spaced(words) if name in ("short_of", "fault", "cause", "limit") else words
     if name == "possible":
         return _NAMES[name], "yes" if value else "no"
     if name.endswith("_cpu_milli"):

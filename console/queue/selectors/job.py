@@ -8,6 +8,7 @@ import numpy as np
 
 from console.inventory.archive import UNKNOWN, Snapshot
 from console.inventory.cells import asw_of_nodes
+from console.inventory.models import Observation
 from console.inventory.selectors.pods import rows_of_pods
 from console.inventory.selectors.viewing import Filters, NotThereError, Reading, mask_of_scope, readings
 from console.queue.choices import InquiryState, JobState, Outcome, Reason, RemedyKind, Sighted
@@ -143,12 +144,23 @@ def _seen(row: Job, scope: frozenset[str] | None) -> dict[str, Any]:
         "seats": tuple(told["seats"]) if waits and scope is None else (),
         "seat_nodes": told["seat_nodes"] if waits else 0,
         "starts_by": _starts_by(told, begun_at) if waits else None,
-        "quota": tuple(JobQuota(**one) for one in told["quota"] if scope is None or one["account"] in scope),
+        "quota": _quota(told["quota"], scope) if waits else (),
         "sightings": tuple(_sighting(one) for one in sightings[:SHOWN_SIGHTINGS]),
         "sightings_total": sightings.count(),
         "inquiry": inquiry_of(row, scope) if waits else None,
-        "explained_at": begun_at,
+        "explained_at": _said_at(turn),
     }
+
+
+def _quota(told: list[dict[str, Any]], scope: frozenset[str] | None) -> tuple[JobQuota, ...]:
+    return tuple(JobQuota(**one) for one in told if scope is None or one["account"] in scope)
+
+
+def _said_at(turn: Turn | None) -> datetime | None:
+    if turn is None:
+        return None
+    said = Observation.objects.filter(pk=turn.revision).values_list("observed_at", flat=True).first()
+    return said or turn.begun_at
 
 
 def _starts_by(told: dict[str, Any], begun_at: datetime | None) -> datetime | None:

@@ -43,11 +43,15 @@ class JobBlock:
 
 @dataclass(frozen=True, slots=True)
 class JobQuota:
-    """One account above the job's GPUs, in thousandths.  None: not set, or without a bound."""
+    """One account above the job, GPUs in thousandths.  None: not set, or without a bound.
+
+    ``quota``: its nominal quota and what those below it lend.
+    """
 
     account: str
     model: str
     nominal: int | None
+    quota: int
     borrowing_limit: int | None
     lending_limit: int | None
     hp: int
@@ -110,7 +114,7 @@ class JobCard:
     """``state`` "" where it was never seen waiting: then only its members are known.
 
     ``seats`` are nodes on which it would start, of ``seat_nodes``.  ``starts_by`` None: nobody can say.
-    ``explained_at`` is when the reading was begun that the explanation is of; members are of the newest one.
+    ``explained_at`` is when the source last said what is explained; members are of the newest reading.
     """
 
     id: int | None

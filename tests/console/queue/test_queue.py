@@ -93,8 +93,8 @@ def test_each_job_has_one_reason_and_sums_add_up() -> None:
     assert (rows["jobs/rb"].nodes, rows["jobs/rb"].asws, rows["jobs/rb"].entropy) == (2, 2, 0.5983)
     waits = selectors.job_card(operator(), "default", "jobs/victims-f")
     assert waits.starts_by is not None
-    assert [(one.account, one.hp, one.available) for one in
-            selectors.job_card(operator(), "default", "jobs/quota-a").quota] == [("dept", 8000, 0)]  # fmt: skip
+    (held,) = selectors.job_card(operator(), "default", "jobs/quota-a").quota
+    assert (held.account, held.nominal, held.quota, held.hp, held.available) == ("dept", 8000, 8000, 8000, 0)
 
 
 PAGES = (
