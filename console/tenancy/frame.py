@@ -11,7 +11,7 @@ LEAST = 2  # letters before names are searched
 
 
 def register() -> None:
-    register_entry(Entry("tenants", "Tenants", "tenancy:tenants", "users-group", order=29, permission=OWN))
+    register_entry(Entry("tenants", "Tenants", "tenancy:tenants", "users-group", order=24, permission=OWN))
     register_hits("tenants", hits)
 
 

@@ -2,6 +2,7 @@
 
 from console.tenancy.entries import BookError, Given, Wrong
 from console.tenancy.services.book import (
+    DIVIDED,
     Planned,
     VersionChangedError,
     VersionMissingError,
@@ -25,6 +26,7 @@ from console.tenancy.services.seeding import ensure_book
 from console.tenancy.services.usage import UsageRow, forget_use, record_usage
 
 __all__ = [
+    "DIVIDED",
     "TOKENS_PER_USER",
     "BookError",
     "Consequence",

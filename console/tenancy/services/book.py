@@ -19,7 +19,7 @@ from console.tenancy.services.standings import keep_standings
 
 SET, DIVIDE = "tenancy.set_quotas", "tenancy.divide_quotas"
 TENANT = EntryKind.TENANT.value
-OWN_FIELDS = ("quotas", "budgets", "weight", "parent", "cap_gpus")  # that a department's admin may set for its teams
+DIVIDED = ("quotas", "budgets", "weight", "parent", "cap_gpus")  # that a department's admin may set for its teams
 
 
 class VersionMissingError(Exception):
@@ -151,7 +151,7 @@ def _refuse_outside(user: Any, before: Docs, after: Docs, touched: set[Key], giv
         )
         if not inside:
             raise Denied(user.refusal(SET) + " It may divide the quota of its tenants among their teams.")
-        fields = [name for name in (now or {}) if name not in OWN_FIELDS and (now or {})[name] != (was or {}).get(name)]
+        fields = [name for name in (now or {}) if name not in DIVIDED and (now or {})[name] != (was or {}).get(name)]
         fields = [name for name in fields if was is not None or (now or {})[name] not in (None, {}, [])]
         wrongs += [Wrong(row(name), name, "is for operators to set") for name in fields]
         wrongs += [Wrong(row(fault[0]), *fault) for fault in _beyond(after, key)]

@@ -1,6 +1,6 @@
 """The book of quotas: editing one tenant, many at once from a file, and going back."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +97,7 @@ def _form(
 ) -> dict[str, Any]:
     tree = selectors.tenant_tree(request.user)
     wrong = outcome.by_field
+    fixed = () if request.user.has_perm(SET) else tuple(one for one in LABELS if one not in services.DIVIDED)
     models = sorted({*tree.models, *(document or {}).get("quotas", ())} - {""})
     periods = [*PERIODS, *(word for word in (document or {}).get("budgets", ()) if word not in PERIODS)]
     row = next((one for one in tree.rows if one.kind == "tenant" and one.name == name), None)
@@ -108,8 +109,7 @@ def _form(
         "version": version,
         "outcome": outcome,
         "in_book": document is not None,
-        "own": [_field(one, said, wrong) for one in ("parent", "cohort")],
-        "limits": [_field(one, said, wrong) for one in ("weight", "cap_gpus", "guarantee_gpus", "min_runtime_s")],
+        "own": [_field(one, said, wrong, fixed) for one in LABELS],
         "models": [
             (model, held.get(model), [_field(f"quotas.{model}.{one}", said, wrong) for one in LIMITS])
             for model in models
@@ -132,14 +132,14 @@ LABELS = {
 }
 
 
-def _field(name: str, said: Mapping[str, Any], wrong: Mapping[str, str]) -> dict[str, Any]:
-    last = name.rpartition(".")[2]
+def _field(name: str, said: Mapping[str, Any], wrong: Mapping[str, str], fixed: Collection[str] = ()) -> dict[str, Any]:
+    """``fixed``: shown, and for operators to set."""
     label = LABELS.get(name) or name.replace("quotas.", "").replace("budgets.", "").replace(".", " ").replace("_", " ")
     value = said.get(name)
     ident = "f-" + "".join(letter if letter.isalnum() else "-" for letter in name)
-    wide = name in ("parent", "cohort")
-    return {"name": name, "label": label, "value": "" if value is None else value, "error": wrong.get(name, ""),
-            "id": ident, "last": last, "text": wide}  # fmt: skip
+    shown = "" if value is None else value
+    known = {"id": ident, "fixed": name in fixed, "is_name": name in ("parent", "cohort")}
+    return {"name": name, "label": label, "value": shown, "error": wrong.get(name, ""), **known}
 
 
 @require_safe

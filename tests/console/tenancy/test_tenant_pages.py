@@ -76,6 +76,18 @@ def test_the_form_says_who_would_be_over_before_anything_is_kept() -> None:
     assert ("tenant", "d1") not in book_now().docs
 
 
+def test_an_admin_divides_by_the_form_and_reads_what_is_for_operators() -> None:
+    _fleet()
+    edited(tenant_entry("t", "d1", H20=2, min_runtime_s=60))
+    client = _client(person(Role.TENANT_ADMIN, tenants=("d1",)))
+    form = client.get("/tenants/t/edit/").content.decode()
+    assert form.count("(operators set it)") == form.count(" readonly") == 3
+    said = {"version": 2, "parent": "d1", "min_runtime_s": "60", "quotas.H20.nominal": "8", "reason": "r", "do": "set"}
+    assert client.post("/tenants/t/edit/", {**said, "quotas.H20.nominal": "9"}).status_code == 400
+    assert client.post("/tenants/t/edit/", said).status_code == 302
+    assert client.post("/tenants/d1/edit/", {"version": 3, "do": "set", "reason": "r"}).status_code == 403
+
+
 def test_the_api_edits_on_top_of_a_version_and_names_row_and_field() -> None:
     _fleet()
     client, address = _api(operator()), reverse("api:tenant", args=["d2"])
