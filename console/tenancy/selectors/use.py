@@ -98,9 +98,9 @@ def history(period: Period, names: Collection[str], top: str, model: str = "", *
     rows = TenantHour.objects.filter(began_at__gte=period.start, began_at__lt=period.end, tenant__in=sorted(names))
     if model:
         rows = rows.filter(gpu_model=model)
-    fields = [f"{name}_us" for name in MEASURES]
-    for at, tenant, *amounts in rows.values_list("began_at", "tenant", *fields):
-        _add(sums[_begin(at, days)], amounts, tenant == top)
+    totals = (Sum(f"{name}_us") for name in MEASURES)
+    for at, tenant, *amounts in rows.values_list("began_at", "tenant").annotate(*totals).order_by():
+        _add(sums[_begin(at, days)], [int(amount) for amount in amounts], tenant == top)
     covered: defaultdict[datetime, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
     spans = UsageSpan.objects.filter(began_at__gte=period.start, began_at__lt=period.end)
     for source, at, milliseconds in spans.values_list("source", "began_at", "covered_ms"):

@@ -256,3 +256,21 @@ def test_a_tenant_sees_its_own_and_how_many_others_there_are() -> None:
         assert selectors.bill(user, MONTH, "secret").accounts == []
     stranger = person(Role.TENANT_USER, "stranger")
     assert (selectors.tenant_tree(stranger).rows, list(selectors.editions(stranger))) == ([], [])
+
+
+def test_history_is_the_mean_of_what_is_known_and_gaps_stay_gaps() -> None:
+    """Two sources, one silent for an hour: its part is in neither the sum nor the time."""
+    edited(tenant_entry("d1"), tenant_entry("t1", "d1"))
+    begin = START.replace(hour=0, minute=0)
+    for source, hours in ((1, 3), (2, 1)):
+        told(begin, _row("t1", hp=2000), _row("d1", lp=500), source=source)
+        told(begin + timedelta(hours=hours), _row("t1", hp=2000), since=begin, source=source)
+    told(begin + timedelta(hours=6), source=1)  # nobody knows of the time between
+    told(begin + timedelta(hours=6, minutes=30), since=begin + timedelta(hours=6), source=1)
+    period = period_of("rolling-1", begin)
+    points = selectors.history_of(operator(), "d1", period)
+    assert [(one.at.hour, one.hp, one.lp) for one in points] == [(0, 4, 1), (1, 2, 0.5), (2, 2, 0.5), (6, 0, 0)]
+    assert [round(one.covered, 2) for one in points] == [1, 1, 1, 0.5]
+    (day,) = selectors.history_of(operator(), "d1", period, "H20", days=True)
+    assert day.at == begin and day.hp == pytest.approx(2 * (2 * 4 * 3600) / (4.5 * 3600))
+    assert selectors.history_of(tenant("d2"), "d1", period) == []
