@@ -35,9 +35,7 @@ class TableView[F: "DataclassInstance"]:
         return {name: value for name, value in found.items() if value}
 
 
-def read_table[F: "DataclassInstance"](
-    query: Any, filters: F, orders: Collection[str], usual: str
-) -> TableView[F]:
+def read_table[F: "DataclassInstance"](query: Any, filters: F, orders: Collection[str], usual: str) -> TableView[F]:
     """``usual`` is the order where the address names none of ``orders``."""
     order, no_order = order_of(str(query.get("sort", ""))[:40], orders, usual)
     size = size_of(query.get("limit"))
