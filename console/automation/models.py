@@ -37,6 +37,8 @@ class PoolRun(models.Model):
     took_s = models.FloatField(null=True)
     expected_gpu_s = models.FloatField(null=True)  # GPU time doubled, of the same moves
     doubled_gpu_s = models.FloatField(null=True)
+    requests_asked = models.PositiveBigIntegerField(null=True)  # of services of moved pods, while these moved
+    requests_lost = models.PositiveBigIntegerField(null=True)  # None: of some move the cluster counted none
     promised = models.PositiveIntegerField(null=True)
     kept = models.PositiveIntegerField(null=True)  # of what was promised, seen so at the end of the run
     nodes = models.JSONField(default=list)  # that the plan promised to empty in this pool

@@ -43,7 +43,11 @@ class FiguresSerializer(serializers.Serializer[Any]):
     promise_unknown = serializers.IntegerField(help_text="runs of which it is not known")
     followed = serializers.IntegerField(help_text="emptied nodes of which the day after is known")
     still_empty = serializers.IntegerField(help_text="of them, empty after a day")
-    requests_lost = serializers.IntegerField(allow_null=True, help_text="null: the console sees no requests")
+    requests_asked = serializers.IntegerField(
+        allow_null=True, help_text="of services of moved pods while these moved; null: no cluster counted them"
+    )
+    requests_lost = serializers.IntegerField(allow_null=True, help_text="of them, without an answer")
+    requests_unknown = serializers.IntegerField(help_text="runs of which they are not known")
 
 
 class CriterionSerializer(serializers.Serializer[Any]):

@@ -85,9 +85,14 @@ class SimulatedOperation(models.Model):
     copy = models.JSONField(null=True, help_text="[cluster, namespace/name] of the copy that is starting up")
     ready_s = models.BigIntegerField(help_text="the world's clock when the copy is up, or is known to have failed")
     asked_s = models.BigIntegerField()
+    ended_s = models.BigIntegerField(null=True)
+    service = models.CharField(max_length=800, null=True, help_text='of the moved pod; "": none, null: nobody looked')
+    served = models.PositiveBigIntegerField(null=True, help_text="requests while it moved; null: nobody counted")
+    lost = models.PositiveBigIntegerField(null=True)
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["cluster", "key"], name="simulated_operation_once")]
+        indexes: ClassVar = [models.Index(fields=["cluster", "service"], name="simulated_operation_service")]
 
     def __str__(self) -> str:
         return self.key

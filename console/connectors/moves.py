@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from console.connectors.changes import Arrived, Change, Ended, Fields, Identity, NodeSet, PodSet, identity
 from console.connectors.choices import OperationState
+from console.connectors.load import NO_REQUESTS, STARTING, service_of
 from console.connectors.models import SimulatedCluster, SimulatedOperation
-from console.connectors.protocol import Outcome
+from console.connectors.protocol import Outcome, Requests, State
 from console.connectors.room import shortage
 from console.connectors.tide import Held, Holds, Tide
 from console.connectors.world import World
@@ -22,7 +23,6 @@ from scheduler.plan.operations import Bind, Cordon, Evict, Hold, Migrate, Operat
 
 Step = tuple[Outcome, list[Change]]
 LONGEST_HOLD_S = 7 * 24 * 3600
-STARTING = "Pending"  # phase of a copy that is bound and not yet up
 
 
 def carry_on(
@@ -40,14 +40,17 @@ def carry_on(
     if known is None:
         return _begin(row, world, tide, operation, key, now_s, released)
     if known.state != OperationState.RUNNING:
-        return Outcome("succeeded" if known.state == OperationState.SUCCEEDED else "failed", known.detail), []
+        state: State = "succeeded" if known.state == OperationState.SUCCEEDED else "failed"
+        return Outcome(state, known.detail, _kept(known)), []
     if now_s < known.ready_s:
         return Outcome("running", f"{known.detail}, up in {known.ready_s - now_s} s"), []
     asked = msgspec.convert(known.operation, type=Operation)
     outcome, changes = _finish(row, world, tide, known, asked)
-    known.state, known.detail = outcome.state, outcome.detail
-    known.save(update_fields=["state", "detail"])
-    return outcome, changes
+    requests = _requests(row, world, tide, known, now_s)
+    known.state, known.detail, known.ended_s = outcome.state, outcome.detail, now_s
+    known.served, known.lost = requests or (None, None)
+    known.save(update_fields=["state", "detail", "ended_s", "served", "lost"])
+    return Outcome(outcome.state, outcome.detail, requests), changes
 
 
 def _begin(
@@ -57,7 +60,7 @@ def _begin(
     changes: list[Change] = []
     copy: Identity | None = None
     if refusal is not None:
-        outcome = Outcome("failed", refusal)
+        outcome = Outcome("failed", refusal, _none_asked(tide) if isinstance(operation, Migrate) else None)
     elif isinstance(operation, Migrate):
         copied, changes = _start_copy(world, operation, key, now_s)
         copy = identity(copied)
@@ -69,11 +72,56 @@ def _begin(
     else:
         changes = _at_once(world, operation, now_s)
         outcome = Outcome("succeeded", "done")
+    served, lost = outcome.requests or (None, None)
     SimulatedOperation.objects.create(
         cluster=row, key=key, operation=msgspec.to_builtins(operation), state=outcome.state, detail=outcome.detail,
         copy=copy, asked_s=now_s, ready_s=now_s + _takes(row, tide, operation, key),
+        service=_service(world, operation), served=served, lost=lost,
     )  # fmt: skip
     return outcome, changes
+
+
+def _service(world: World, operation: Operation) -> str | None:
+    """Of a move that the cluster begins."""
+    pod = world.pods.get((operation.cluster, operation.pod)) if isinstance(operation, Migrate) else None
+    return None if pod is None else (service_of(pod) or ("", ""))[1]
+
+
+def _requests(
+    row: SimulatedCluster, world: World, tide: Tide, known: SimulatedOperation, now_s: int
+) -> Requests | None:
+    """A second that moves of one service share counts with the one that ends first, so that sums hold."""
+    if not known.service:
+        return None if known.service is None else _none_asked(tide)
+    service = known.operation["cluster"], known.service
+    before = SimulatedOperation.objects.filter(
+        cluster=row, service=known.service, operation__cluster=service[0], ended_s__gt=known.asked_s
+    ).values_list("asked_s", "ended_s")
+    others = sorted((asked_s, ended_s) for asked_s, ended_s in before if ended_s is not None)
+    served = lost = 0
+    for since_s, until_s in _apart(known.asked_s, now_s, others):
+        found = world.load.requests(service, since_s, until_s, tide.requests_per_s) if tide.requests_per_s else None
+        if found is None:
+            return None
+        served, lost = served + found.served, lost + found.failed
+    return Requests(served, lost)
+
+
+def _none_asked(tide: Tide) -> Requests | None:
+    return NO_REQUESTS if tide.requests_per_s else None
+
+
+def _apart(since_s: int, until_s: int, others: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The parts of a span that none of the ``others``, which are in order, covers."""
+    parts = []
+    for begin_s, end_s in others:
+        parts.append((since_s, min(begin_s, until_s)))
+        since_s = max(since_s, end_s)
+    return [*parts, (since_s, until_s)]
+
+
+def _kept(known: SimulatedOperation) -> Requests | None:
+    return None if known.served is None or known.lost is None else Requests(known.served, known.lost)
 
 
 def _takes(row: SimulatedCluster, tide: Tide, operation: Operation, key: str) -> int:

@@ -14,12 +14,23 @@ class ConnectorError(Exception):
     """The cluster could not be reached or read; the text is fit for the source's line on the page."""
 
 
+class Requests(NamedTuple):
+    """What clients asked of the moved pod's service while it moved: how many were answered, and how many were not."""
+
+    served: int
+    failed: int
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an operation stands.  ``running``: ask again with the key; ``detail`` says what is awaited or why not."""
+    """How an operation stands.  ``running``: ask again with the key; ``detail`` says what is awaited or why not.
+
+    ``requests`` is told with the end of a move, None by a connector that does not count them.
+    """
 
     state: State
     detail: str
+    requests: Requests | None = None
 
 
 class Aside(NamedTuple):

@@ -165,7 +165,7 @@ def _write(row: SimulatedCluster, world: World, now_s: int, cause: str, changes:
     if moved != 1:
         raise ConnectorError("another process changed the simulated cluster at the same moment")
     row.position, row.head = seq, token
-    world.position, world.head, world.changed_s = seq, token, now_s
+    world.settle(seq, token, now_s)
     if seq - row.base_position >= JOURNAL_ROWS:
         _rebase(row, world, now_s)
 
@@ -215,5 +215,5 @@ def _bring_forward(row: SimulatedCluster, world: World) -> World:
         if journal.seq > row.position:
             break
         world.apply(facts.unpack(journal.changes))
-        world.position, world.head, world.changed_s = journal.seq, journal.token, journal.at_s
+        world.settle(journal.seq, journal.token, journal.at_s)
     return world

@@ -54,6 +54,7 @@ class Tide(msgspec.Struct, frozen=True, kw_only=True):
     locks: float = 0.06
     sleep: float = 0.14
     asleep_at_midnight: float = 0.08  # share of HP pods asleep at the peak of the day's curve
+    requests_per_s: int = 100  # asked of each service, see ``load``; 0: nobody counts them
 
 
 QUIET = Tide(nodes_per_minute=0.0, fail=0.0, startup_s=(0, 0))

@@ -19,6 +19,7 @@ from console.connectors.changes import (
     PodSet,
     identity,
 )
+from console.connectors.load import Load
 from scheduler.cluster.records import FINISHED_PHASES, Document, NodeRecord, PodRecord
 
 Agenda = list[tuple[int, PodSet | NodeSet]]
@@ -41,10 +42,16 @@ class World:
     agenda: Agenda = field(default_factory=list)
     order: list[Identity] = field(default_factory=list)  # nodes, to draw from
     ended: deque[PodRecord] = field(default_factory=lambda: deque(maxlen=32))  # whose places nobody has taken since
+    load: Load = field(default_factory=Load)
 
     def apply(self, changes: list[Change]) -> None:
         for change in changes:
             self._apply(change)
+
+    def settle(self, position: int, head: UUID, at_s: int) -> None:
+        """The changes applied so far are those up to the journal row ``position``."""
+        self.position, self.head, self.changed_s = position, head, at_s
+        self.load.settle(at_s, self.pods, self.nodes)
 
     def document(self, taken_at: str, now_s: int) -> Document:
         return replace(
@@ -72,6 +79,8 @@ class World:
                 self._change_pod(key, fields)
             case NodeSet(node=key, fields=fields) if key in self.nodes:
                 self.nodes[key] = _with(self.nodes[key], fields)
+                for pod in self.residents(key):
+                    self.load.touch(pod)
             case Planned(at_s=at_s, then=then):
                 self.agenda.append((at_s, then))
             case Came(at_s=at_s):
@@ -82,6 +91,7 @@ class World:
     def _change_pod(self, key: Identity, fields: Fields) -> None:
         old = self.pods[key]
         new = _with(old, fields)
+        self.load.touch(new)
         if (old.node, old.phase) == (new.node, new.phase) and old.standby == new.standby:
             self.pods[key] = new
             return
@@ -94,12 +104,14 @@ class World:
         if key in self.pods:
             raise ValueError(f"{key} is already there")
         self.pods[key] = pod
+        self.load.came(pod)
         self._link(pod)
 
     def _drop(self, key: Identity, moved: bool) -> None:
         pod = self.pods.pop(key, None)
         if pod is None:
             return
+        self.load.went(pod)
         self._unlink(pod)
         if not moved and pod.node is not None and (pod.cluster, pod.node) in self.nodes:
             self.ended.append(pod)
@@ -138,4 +150,5 @@ def found(document: Document, position: int, head: UUID, clock_s: int, agenda: A
     world.agenda = list(agenda)
     for pod in document.pods:
         world._put(pod)
+    world.load.settle(clock_s, world.pods, world.nodes)
     return world

@@ -193,7 +193,7 @@ def _record(step: Step, outcome: Outcome) -> bool:
         return False
     reach(Milestone.OUTCOME_KNOWN)
     state = StepState.SUCCEEDED if outcome.state == "succeeded" else StepState.FAILED
-    stepping.record_outcome(step, state, outcome.detail)
+    stepping.record_outcome(step, state, outcome.detail, outcome.requests)
     return True
 
 

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from console.live import topics
 from console.plans import selectors
-from console.plans.models import Freeze
+from console.plans.frozen import Freeze
 from console.ui import shell
 
 SEES_BANNERS = "inventory.view_own"  # everybody: a freeze is told to tenants too, only not by whom and why

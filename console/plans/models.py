@@ -10,8 +10,9 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from console.plans.choices import NOT_POSSIBLE, OBSERVED, REPORT, FreezeScope, Kind, State, StepState, Verdict
+from console.plans.choices import NOT_POSSIBLE, OBSERVED, REPORT, Kind, State, StepState, Verdict
 from console.plans.followed import StartedJob  # noqa: F401 - so that it is found with the others
+from console.plans.frozen import Freeze  # noqa: F401 - likewise
 from console.plans.lifecycle import AWAITING, FINAL, RUNNING
 
 SIGNED = (State.APPROVED, State.EXECUTING, State.PAUSED, State.HALTED, State.SUCCEEDED)
@@ -171,6 +172,8 @@ class Step(models.Model):
     due_at = models.DateTimeField(null=True)  # since when nothing but its checkpoint holds it up
     due_checkpoint_s = models.BigIntegerField(null=True)  # the last checkpoint then, on the cluster's own clock
     checkpoint_at = models.DateTimeField(null=True)  # when the next one was expected then
+    requests_served = models.PositiveBigIntegerField(null=True)  # by the pod's service while it moved, as its
+    requests_lost = models.PositiveBigIntegerField(null=True)  # cluster counted; None = it did not
 
     state = models.CharField(max_length=12, choices=StepState.choices, default=StepState.WAITING)
     detail = models.TextField(blank=True, default="")
@@ -358,43 +361,3 @@ class NodeLock(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster}/{self.node} by plan {self.plan_id}"
-
-
-class Freeze(models.Model):
-    """Nothing acts inside this scope until it is lifted or runs out."""
-
-    scope = models.CharField(max_length=10, choices=FreezeScope.choices)
-    cluster = models.CharField(max_length=253, blank=True, default="")
-    gpu_model = models.CharField(max_length=253, blank=True, default="")
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    reason = models.TextField()
-    since = models.DateTimeField(default=timezone.now)
-    expires_at = models.DateTimeField()
-    lifted_at = models.DateTimeField(null=True)
-    lifted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
-    end_told = models.BooleanField(default=False)  # open pages have heard that it ran out
-
-    class Meta:
-        ordering: ClassVar = ["-id"]
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(scope=FreezeScope.FLEET, cluster="", gpu_model="")
-                | Q(scope=FreezeScope.CLUSTER, gpu_model="") & ~Q(cluster="")
-                | Q(scope=FreezeScope.POOL) & ~Q(cluster="") & ~Q(gpu_model=""),
-                name="freeze_scope_says_what",
-            ),
-            models.CheckConstraint(condition=Q(expires_at__gt=F("since")), name="freeze_ends_after_it_begins"),
-        ]
-        indexes: ClassVar = [models.Index(fields=["lifted_at", "expires_at"])]
-
-    def __str__(self) -> str:
-        return f"Frozen: {self.where}"
-
-    @property
-    def where(self) -> str:
-        if self.scope == FreezeScope.FLEET:
-            return "the whole fleet"
-        return self.cluster if self.scope == FreezeScope.CLUSTER else f"{self.gpu_model} in {self.cluster}"
-
-    def is_on(self, now: datetime) -> bool:
-        return self.lifted_at is None and self.expires_at > now

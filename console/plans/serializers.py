@@ -8,7 +8,8 @@ from rest_framework import serializers
 from console.plans import selectors
 from console.plans.choices import FreezeScope
 from console.plans.followed import StartedJob
-from console.plans.models import Decision, Freeze, KeptNode, NodeLock, Override, Plan, Step
+from console.plans.frozen import Freeze
+from console.plans.models import Decision, KeptNode, NodeLock, Override, Plan, Step
 
 
 class DecisionSerializer(serializers.ModelSerializer[Decision]):
@@ -142,6 +143,16 @@ class TenantRecordSerializer(serializers.Serializer[Any]):
     expected_gpu_s = serializers.FloatField(allow_null=True)
 
 
+class RequestsSerializer(serializers.Serializer[Any]):
+    """What the services of moved pods were asked while the moves of a kind took; null where nobody counted."""
+
+    mode = serializers.CharField(help_text="copy or restart")
+    moves = serializers.IntegerField(help_text="moves of the kind that were sent")
+    asked = serializers.IntegerField(allow_null=True)
+    lost = serializers.IntegerField(allow_null=True, help_text="of them, without an answer")
+    expected = serializers.IntegerField(allow_null=True, help_text="to be lost; null: nothing is expected")
+
+
 class RefillSerializer(serializers.Serializer[Any]):
     tenant = serializers.CharField(allow_blank=True)
     nodes = serializers.IntegerField()
@@ -220,6 +231,7 @@ class RecordSerializer(serializers.Serializer[Any]):
     took_s = serializers.FloatField(allow_null=True)
     expected_gpu_s = serializers.FloatField(allow_null=True, help_text="GPU time doubled, of moves that were sent")
     doubled_gpu_s = serializers.FloatField(allow_null=True)
+    requests = RequestsSerializer(many=True)
     tenants = TenantRecordSerializer(many=True)
     emptied = EmptiedSerializer(allow_null=True)
     held = HeldSerializer(allow_null=True)
@@ -236,6 +248,7 @@ class MoveSerializer(serializers.ModelSerializer[Step]):
             "index", "uid", "wave", "run_wave", "chain", "depth", "drains", "after", "pod", "pod_uid", "source_node",
             "target_node", "mode", "gpus", "gpu_milli", "tenant", "work_class", "tier", "lost_gpu_seconds", "state",
             "detail", "issued_at", "ended_at", "expected_s", "took_s", "checkpoint", "due_at", "checkpoint_at",
+            "requests_served", "requests_lost",
         ]  # fmt: skip
         read_only_fields = fields
 

@@ -29,7 +29,7 @@ KEPT_ORDER = {"position": ("position",), "node": ("node",), "reason": ("reason",
 MOVE_HEAD = (
     "no", "wave", "chain", "depth", "drains", "pod", "from", "to", "gpus", "gpu_milli_each", "tenant", "class", "tier",
     "how", "lost_gpu_seconds", "state", "detail", "started", "ended",
-    "expected_seconds", "took_seconds",
+    "expected_seconds", "took_seconds", "requests_served", "requests_lost",
 )  # fmt: skip
 KEPT_HEAD = ("node", "reason", "blocker", "constraint", "missing", "unit")
 YES_OR_NO = frozenset({"cordoned", "ready", "locked", "terminating", "standby", "emptied_nodes"})  # fields of 0 and 1
@@ -235,6 +235,8 @@ def move_cells(step: Step) -> tuple[object, ...]:
         step.ended_at.isoformat() if step.ended_at else None,
         step.expected_s,
         step.took_s,
+        step.requests_served,
+        step.requests_lost,
     )
 
 

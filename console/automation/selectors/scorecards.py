@@ -47,7 +47,9 @@ class Figures:
     promise_unknown: int  # runs
     followed: int  # nodes that were looked at for a day, or refilled before
     still_empty: int
-    requests_lost: int | None = None  # the console sees no requests
+    requests_asked: int | None  # of services of moved pods while these moved, in runs of which all are counted
+    requests_lost: int | None
+    requests_unknown: int  # runs of which some move's requests nobody counted
 
     @property
     def known(self) -> int:
@@ -207,7 +209,7 @@ def _criteria(policy: Policy, figures: Figures, lost_at: datetime | None, now: d
 _COUNTS = (
     "moves", "as_predicted", "late", "unknown", "failed", "not_run", "surprises", "halts", "refused", "aborts",
 )  # fmt: skip
-_AMOUNTS = ("expected_s", "took_s", "expected_gpu_s", "doubled_gpu_s")
+_AMOUNTS = ("expected_s", "took_s", "expected_gpu_s", "doubled_gpu_s", "requests_asked", "requests_lost")
 
 
 def _figures(pool: Pool, runs: list[PoolRun], since: datetime, now: datetime) -> Figures:
@@ -223,6 +225,7 @@ def _figures(pool: Pool, runs: list[PoolRun], since: datetime, now: datetime) ->
         promised=sum(run.promised or 0 for run in looked),
         kept=sum(min(run.kept or 0, run.promised or 0) for run in looked),
         promise_unknown=len(runs) - len(looked),
+        requests_unknown=sum(run.requests_lost is None for run in runs),
         followed=followed,
         still_empty=still,
         **sums,

@@ -131,6 +131,8 @@ class _Moves:
     took_s: float | None = None
     expected_gpu_s: float | None = None
     doubled_gpu_s: float | None = None
+    requests_asked: int | None = 0
+    requests_lost: int | None = 0
 
 
 def _moves(plan: Plan, models: dict[str, str], model: str) -> _Moves:
@@ -140,9 +142,21 @@ def _moves(plan: Plan, models: dict[str, str], model: str) -> _Moves:
             continue
         found.states[step.state] += 1
         found.surprises += step.state == StepState.FAILED and step.detail.startswith(NOT_SENT)
+        if step.issued_at is not None:
+            _count(found, step)
         if step.state == StepState.SUCCEEDED:
             _add(found, step)
     return found
+
+
+def _count(found: _Moves, step: Step) -> None:
+    """The requests of a move that was sent; unknown of one is unknown of the run."""
+    served, lost = step.requests_served, step.requests_lost
+    if served is None or lost is None or found.requests_asked is None or found.requests_lost is None:
+        found.requests_asked = found.requests_lost = None
+        return
+    found.requests_asked += served + lost
+    found.requests_lost += lost
 
 
 def _add(found: _Moves, step: Step) -> None:
@@ -190,6 +204,8 @@ def _write(plan: Plan, pool: Pool, models: dict[str, str], faults: list[Fault], 
             "took_s": moves.took_s,
             "expected_gpu_s": moves.expected_gpu_s,
             "doubled_gpu_s": moves.doubled_gpu_s,
+            "requests_asked": moves.requests_asked,
+            "requests_lost": moves.requests_lost,
             "promised": promised,
             "kept": kept,
             "nodes": nodes,

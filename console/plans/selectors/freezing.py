@@ -8,7 +8,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from console.plans.choices import FreezeScope
-from console.plans.models import Freeze, Plan
+from console.plans.frozen import Freeze
+from console.plans.models import Plan
 from console.tenancy.services import require
 
 

@@ -1,6 +1,7 @@
 """After a run: what was expected of its moves and what came, on whom they fell, and what became of emptied nodes."""
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
@@ -19,6 +20,7 @@ from console.tenancy.services import require
 
 FARTHEST = 8  # moves that are listed, those that came least as expected
 MILLI = 1000
+COPY = "copy"  # scheduler.plan.operations: another pod is up before the old one ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +36,27 @@ class MoveRecord:
     expected_s: float | None
     took_s: float | None
     gpu_milli: int
+    mode: str
+    requests_served: int | None
+    requests_lost: int | None
 
     @property
     def off_s(self) -> float | None:
         return None if self.expected_s is None or self.took_s is None else self.took_s - self.expected_s
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Of the services of moved pods, while the moves of a kind that were sent took.  None: not counted of each move.
+
+    A copy is up before the old pod ends, so it is expected to lose none; of restarts nothing is expected.
+    """
+
+    mode: str  # copy, restart
+    moves: int
+    asked: int | None
+    lost: int | None
+    expected: int | None
 
 
 @dataclass(slots=True)
@@ -98,6 +117,7 @@ class Record:
     doubled_gpu_s: float | None
     tenants: list[TenantRecord]
     farthest: list[MoveRecord]
+    requests: list[Requests]
     emptied: Emptied | None = field(default=None)
     held: Held | None = field(default=None)
     gains: Gains | None = field(default=None)
@@ -126,6 +146,7 @@ def record(viewer: Any, plan: Plan) -> Record | None:
         doubled_gpu_s=_sum([_gpu_s(row, row.took_s) for row in ran]) if ran else None,
         tenants=tenants,
         farthest=sorted(ran, key=_surprise, reverse=True)[:FARTHEST],
+        requests=[_requests(mode, ran) for mode in sorted({row.mode for row in ran})],
         emptied=emptied(viewer, plan),
         held=held(viewer, plan),
         gains=gains(viewer, plan),
@@ -138,6 +159,7 @@ def move_records(plan: Plan) -> list[MoveRecord]:
         MoveRecord(
             number=step.index + 1, pod=step.pod, target=step.target_node, tenant=step.tenant, state=step.state,
             detail=step.detail, expected_s=step.expected_s, took_s=step.took_s, gpu_milli=step.gpus * step.gpu_milli,
+            mode=step.mode, requests_served=step.requests_served, requests_lost=step.requests_lost,
         )
         for step in rows.defer("after", "uid")
     ]  # fmt: skip
@@ -152,7 +174,19 @@ def _gpu_s(row: MoveRecord, seconds: float | None) -> float | None:
     return None if seconds is None else seconds * row.gpu_milli / MILLI
 
 
-def _sum(values: list[float | None]) -> float | None:
+def _requests(mode: str, ran: list[MoveRecord]) -> Requests:
+    rows = [row for row in ran if row.mode == mode]
+    served, lost = _sum([row.requests_served for row in rows]), _sum([row.requests_lost for row in rows])
+    return Requests(
+        mode=mode,
+        moves=len(rows),
+        asked=None if served is None or lost is None else served + lost,
+        lost=lost,
+        expected=0 if mode == COPY else None,
+    )
+
+
+def _sum[Number: (int, float)](values: Sequence[Number | None]) -> Number | None:
     """Unknown of one is unknown of all."""
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None

@@ -12,7 +12,8 @@ from console.inventory.selectors import filter_choices
 from console.live.services import publish
 from console.plans import selectors
 from console.plans.choices import FreezeScope, State
-from console.plans.models import Freeze, Plan
+from console.plans.frozen import Freeze
+from console.plans.models import Plan
 from console.plans.services.transition import Conflict, change
 from console.rest.errors import FieldError
 from console.tenancy.services import require

@@ -85,12 +85,14 @@ def claim(step: Step, worker: str) -> bool:
     return True
 
 
-def record_outcome(step: Step, state: StepState, detail: str) -> bool:
-    """The end of a step, once: row, audit entry and event together."""
+def record_outcome(step: Step, state: StepState, detail: str, requests: tuple[int, int] | None = None) -> bool:
+    """The end of a step, once: row, audit entry and event together.  ``requests``: (served, lost), None unknown."""
+    served, lost = requests or (None, None)
     with transaction.atomic():
         before = StepState.WAITING if step.issued_at is None else StepState.ISSUED
         rows = Step.objects.filter(pk=step.pk, state=before)
-        if rows.update(state=state, detail=detail, ended_at=timezone.now()) != 1:
+        ends = {"ended_at": timezone.now(), "requests_served": served, "requests_lost": lost}
+        if rows.update(state=state, detail=detail, **ends) != 1:
             return False
         audit.record(
             actor="executor",

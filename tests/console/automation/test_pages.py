@@ -63,6 +63,10 @@ def test_scorecards_are_read_and_given_back(client: Any) -> None:
     assert "automatic is allowed; earned 1 of 2 plans; until then: approve" in read(client, "automation:list")
     (told,) = api().get(reverse("api:scorecards"), {"cluster": CLUSTER}).json()
     assert (told["standing"], told["automatic"], told["figures"]["requests_lost"]) == ("earning", False, None)
+    query = f"?source={one.source.pk}&cluster={CLUSTER}&gpu_model={MODEL}"
+    assert "no data: the cluster’s connector did not count requests" in read(client, "automation:card", query)
+    past(one.source, 1, requests_asked=5000, requests_lost=12, whole=False)
+    assert "12 of 5,000, 1 run not known" in read(client, "automation:card", query)
     assert told["criteria"][0] == {
         "name": "automatic_plans", "have": 1, "need": 2, "holds": False, "words": "1 of 2 plans",
     }  # fmt: skip
@@ -73,7 +77,6 @@ def test_scorecards_are_read_and_given_back(client: Any) -> None:
     where = {"source": one.source.pk, "cluster": CLUSTER, "gpu_model": MODEL}
     client.force_login(viewer())
     assert "a fan was loud" in read(client, "overview:fleet").split("Needs a decision")[1]
-    query = f"?source={one.source.pk}&cluster={CLUSTER}&gpu_model={MODEL}"
     page = read(client, "automation:card", query)
     assert "a fan was loud" in page and "Give it back" not in page
     client.force_login(approver())

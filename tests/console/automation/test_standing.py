@@ -42,6 +42,7 @@ def test_a_run_by_people_counts_where_all_of_it_is_known() -> None:
     one, plan = two()
     expect(plan, 60.0)
     ran(started(plan))
+    Step.objects.filter(plan=plan).update(requests_served=900, requests_lost=7)
     assert services.settle()
     run = PoolRun.objects.get()
     assert (run.whole, run.short_of, run.moves, run.as_predicted, run.promised, run.kept) == (True, "", 2, 2, 2, 2)
@@ -54,7 +55,9 @@ def test_a_run_by_people_counts_where_all_of_it_is_known() -> None:
     assert (card.standing, card.automatic, card.figures.per_mille, card.figures.kept_per_cent) == (
         "earned", True, 1000, 100,
     )  # fmt: skip
-    assert card.figures.requests_lost is None
+    past(one.source, 1)  # of which nobody knows
+    figures = selectors.card_of(pool_of(one.source)).figures
+    assert (figures.requests_asked, figures.requests_lost, figures.requests_unknown) == (1814, 14, 1)
 
 
 @pytest.mark.parametrize(

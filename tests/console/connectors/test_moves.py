@@ -1,11 +1,14 @@
 """A simulated cluster moves pods: make before break, once per key, whatever happens in between."""
 
 import pytest
+from msgspec.structs import replace
 
+from console.connectors import simulated
 from console.connectors.models import JournalRow, SimulatedOperation
+from console.connectors.protocol import Requests
 from console.connectors.tide import Tide
 from scheduler.plan.operations import Bind, Cordon, Evict, Recall
-from tests.builders.worlds import world
+from tests.builders.worlds import World, world
 from tests.console.connectors.worlds import HandClock, as_another_process, live_cluster, move, places
 
 pytestmark = pytest.mark.django_db
@@ -111,6 +114,55 @@ def test_what_the_cluster_refuses_it_does_not_begin(built, operation, reason) ->
     outcome = cluster.execute(operation, "k")
     assert outcome.state == "failed" and reason in outcome.detail
     assert (places(cluster), JournalRow.objects.count()) == (before, 0)
+
+
+def _service(mode: str, **fields: object) -> World:
+    """Two pods of one service, and room for both on n3."""
+    given = {"workload": "web", "move": mode, "class": "online", **fields}
+    return world().nodes("n1", "n2", "n3").pod("a", "n1", **given).pod("b", "n2", **given)
+
+
+def _both(built: World, clock: HandClock, mode: str, tide: Tide = SLOW) -> list[Requests | None]:
+    """Pod b is moved from second 0 to 9, a from 2 to 7."""
+    cluster = live_cluster(built, clock, tide)
+    moves = {name: move(f"jobs/{name}", node, "n3", mode=mode) for name, node in (("a", "n1"), ("b", "n2"))}
+    for name, seconds in (("b", 2), ("a", 5), ("a", 2), ("b", 0)):
+        cluster = as_another_process(cluster, clock)
+        last = cluster.execute(moves[name], name)
+        clock.forward(seconds)
+    again = [cluster.execute(moves[name], name) for name in "ab"]
+    assert again[1] == last and {one.state for one in again} == {"succeeded"}
+    return [one.requests for one in again]
+
+
+@pytest.mark.parametrize(
+    ("built", "mode", "tide", "expected"),
+    [
+        (_service("copy"), "copy", SLOW, [(500, 0), (400, 0)]),
+        (_service("restart"), "restart", SLOW, [(0, 500), (400, 0)]),  # while both are stopped nobody answers
+        (_service("restart", standby=True), "restart", SLOW, [(0, 0), (0, 0)]),  # nobody asks
+        (_service("restart", **{"class": "training"}), "restart", SLOW, [(0, 0), (0, 0)]),
+        (_service("restart"), "restart", replace(SLOW, requests_per_s=0), [None, None]),  # nobody counts
+    ],
+)
+def test_requests_of_a_service_count_once_however_many_of_its_pods_move(built, mode, tide, expected) -> None:
+    assert _both(built, HandClock(), mode, tide) == expected
+
+
+def test_of_a_move_that_was_refused_none_is_lost_and_what_was_not_seen_is_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(simulated, "JOURNAL_ROWS", 1)  # each row makes a new base
+    clock = HandClock()
+    cluster = live_cluster(_service("copy"), clock, SLOW)
+    assert cluster.execute(move("jobs/a", "n1", "n9"), "x").requests == (0, 0)
+    cluster.execute(move("jobs/a", "n1", "n3"), "a")
+    clock.forward(2)
+    cluster.execute(move("jobs/b", "n2", "n3"), "b")
+    clock.forward(5)
+    late = as_another_process(cluster, clock)  # starts from a base that is younger than the first move
+    outcomes = [late.execute(move(f"jobs/{name}", node, "n3"), name) for name, node in (("a", "n1"), ("b", "n2"))]
+    assert [(one.state, one.requests) for one in outcomes] == [("succeeded", None), ("succeeded", (0, 0))]
 
 
 def test_other_operations() -> None:

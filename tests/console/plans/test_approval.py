@@ -9,7 +9,8 @@ from console.audit.models import Entry
 from console.inventory.models import Source
 from console.plans import services
 from console.plans.choices import State
-from console.plans.models import Decision, Freeze, Plan
+from console.plans.frozen import Freeze
+from console.plans.models import Decision, Plan
 from console.rest.errors import FieldError
 from console.tenancy.services import Denied
 from tests.builders.people import approver, operator, tenant, viewer

@@ -13,7 +13,8 @@ from console.connectors.protocol import ConnectorError, Outcome
 from console.inventory.models import Source
 from console.plans import execution, services
 from console.plans.choices import State
-from console.plans.models import Freeze, NodeLock, Plan
+from console.plans.frozen import Freeze
+from console.plans.models import NodeLock, Plan
 from console.plans.services import stepping
 from tests.builders.people import operator
 from tests.builders.worlds import world

@@ -11,7 +11,7 @@ from django.utils import timezone
 from console.live import topics
 from console.plans import selectors, services
 from console.plans.filters import PlanFilter
-from console.plans.models import Freeze
+from console.plans.frozen import Freeze
 from tests.builders.pages import squeezed
 from tests.builders.people import operator, tenant, viewer
 from tests.console.plans.scene import move, scene, three_nodes
