@@ -9,7 +9,7 @@ from django.utils.functional import SimpleLazyObject
 
 from console.ui.shell import SHELL, Banner, Entry, Mark, Tool, allowed_entries, allowed_topics
 
-BOTTOM_ENTRIES = 4
+BAR_ENTRIES, BOTTOM_ENTRIES = 8, 4
 
 
 def _entry(request: HttpRequest, entry: Entry) -> dict[str, Any]:
@@ -53,6 +53,8 @@ def page(request: HttpRequest) -> dict[str, Any]:
         }
     return {
         "shell": shell,
+        "bar_entries": f":{BAR_ENTRIES}",
+        "bar_tail": f"{BAR_ENTRIES}:",
         "bottom_entries": f":{BOTTOM_ENTRIES}",
         "bottom_tail": f"{BOTTOM_ENTRIES}:",
         "server_now": timezone.now(),
