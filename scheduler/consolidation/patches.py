@@ -6,7 +6,7 @@ best answer, with all else as it is, is an answer for the part; patches are draw
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from scheduler.consolidation.arena import Compiled
 from scheduler.consolidation.exact import NOTHING, Counts, Model, Part, standing
 from scheduler.consolidation.kinds import Kinds
 from scheduler.consolidation.relaxation import least
+from scheduler.consolidation.repack import Repack
 from scheduler.consolidation.solver import NO_BOUND, TINY, Answer, GoOn, Question
 
 WHOLE = 100  # nodes of the largest part that is asked about as one
@@ -34,13 +35,14 @@ class Asker:
     usable: Bools  # [n]
     first: frozenset[int]
     limit: int | None
+    levels: int  # of pods that may make room for others
     seed: int
     go_on: GoOn | None
 
     def ask(self, part: Part, start: Counts) -> Answer:
         """The best counts found for the part, and what holds for every plan."""
         if part.nodes.sum() <= WHOLE:
-            return self._exact(part, start, self.limit)
+            return self._exact(part, start, self.limit, self._repack(part))
         upper = self._relaxed(part, start)
         found, effort = start, 0.0
         for turn in range(TURNS):
@@ -49,16 +51,29 @@ class Asker:
                     return Answer(found, upper, 0, effort)
                 inside = patch.of(found)
                 left = None if self.limit is None else self.limit - found.moves + inside.moves
-                answer = self._exact(patch, inside, left)
+                answer = self._exact(patch, inside, left, None)
                 found, effort = found.without(inside) + answer.counts, effort + answer.effort
-        return Answer(found, upper, 0, effort)
+        return self._further(part, Answer(found, upper, 0, effort))
 
-    def _exact(self, part: Part, start: Counts, limit: int | None) -> Answer:
+    def _repack(self, part: Part) -> Repack | None:
+        """None where others may not make room, or moves are counted."""
+        if self.limit is not None or self.levels == 0:
+            return None
+        return Repack(self.compiled, self.kinds, part, self.first, self.levels, self.seed, self.go_on)
+
+    def _further(self, part: Part, answer: Answer) -> Answer:
+        repack = self._repack(part)
+        if repack is None or answer.counts.net >= answer.upper or not repack.good(answer.counts):
+            return answer
+        found = repack.beyond(answer.counts, answer.upper)
+        return replace(answer, counts=found, effort=answer.effort + repack.effort)
+
+    def _exact(self, part: Part, start: Counts, limit: int | None, repack: Repack | None) -> Answer:
         model = Model(self.compiled, self.kinds, self.usable, part)
         if not model.drained:
             return Answer(NOTHING, 0, 0, 0.0)
         model.demand(limit, sorted(start.drained & self.first))
-        return Question(model, max(LEAST_EFFORT, EFFORT * int(part.nodes.sum())), self.go_on).ask(start)
+        return Question(model, max(LEAST_EFFORT, EFFORT * int(part.nodes.sum())), self.go_on, repack).ask(start)
 
     def _relaxed(self, part: Part, start: Counts) -> int:
         """Bound on the net emptied nodes."""

@@ -14,9 +14,9 @@ from scheduler.consolidation.kinds import Kinds, kinds_of
 from scheduler.consolidation.moves import clear, install
 from scheduler.consolidation.params import Progress
 from scheduler.consolidation.patches import Asker
+from scheduler.consolidation.rearrange import follow
 from scheduler.consolidation.rounds import Search, net_of
 from scheduler.consolidation.solver import NO_BOUND, Answer, GoOn
-from scheduler.consolidation.walk import Walk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,8 +40,10 @@ def polish(search: Search, snapshot: Snapshot) -> Polished:
     clear(a, search.opened)
     kinds = kinds_of(a, borrowers(snapshot))
     start = counts_of(log, kinds, compiled)
-    answer = _ask(search, snapshot.node_usable, kinds, start)
-    Walk(a, kinds, answer.counts, search.params.depth).run()
+    parts = _parts(search, snapshot.node_usable, kinds)
+    answer = _ask(search, snapshot.node_usable, kinds, parts, start)
+    for part in parts:
+        follow(a, kinds, part.of(answer.counts), search.params.depth, search.seed)
     if _score(compiled) <= (start.net, -start.moves, -_milli(compiled, log)):
         clear(a, search.opened)
         install(a, log)
@@ -50,13 +52,25 @@ def polish(search: Search, snapshot: Snapshot) -> Polished:
     return Polished(a.log[: a.work[c.W_MOVES]].copy(), net_of(compiled), upper, answer.fewest, answer.effort)
 
 
-def _ask(search: Search, usable: Bools, kinds: Kinds, start: Counts) -> Answer:
-    """What the solver says of each part, taken together; a limit of moves makes one part of all."""
-    limit = search.params.max_moves
-    asker = Asker(search.compiled, kinds, usable, _first(search), limit, search.seed, _go_on(search, start))
-    parts = parts_of(search.compiled.arena, kinds, usable)
-    if limit is not None:
-        parts = [Part(frozenset(range(len(kinds.first))), np.ones(len(usable), np.bool_))]
+def _parts(search: Search, usable: Bools, kinds: Kinds) -> list[Part]:
+    """A limit of moves makes one part of all."""
+    if search.params.max_moves is None:
+        return parts_of(search.compiled.arena, kinds, usable)
+    return [Part(frozenset(range(len(kinds.first))), np.ones(len(usable), np.bool_))]
+
+
+def _ask(search: Search, usable: Bools, kinds: Kinds, parts: list[Part], start: Counts) -> Answer:
+    """What the solver says of each part, taken together."""
+    asker = Asker(
+        compiled=search.compiled,
+        kinds=kinds,
+        usable=usable,
+        first=_first(search),
+        limit=search.params.max_moves,
+        levels=search.params.depth,
+        seed=search.seed,
+        go_on=_go_on(search, start),
+    )
     total = Answer(NOTHING, 0, 0, 0.0)
     for part in parts:
         begun = part.of(start)

@@ -6,6 +6,7 @@ One worker, one seed and the solver's own measure of work instead of a clock: eq
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from ortools.sat.python import cp_model
@@ -19,6 +20,18 @@ TINY = 1e-6  # of the solver's bounds, which are no integers
 LEAST = 0.1  # effort for a question however much the others took
 
 GoOn = Callable[[], bool]
+
+
+class Further(Protocol):
+    """Another way to better counts, which are good if there is an order of moves for them."""
+
+    effort: float  # that was spent, in the solver's measure
+
+    def beyond(self, start: Counts, upper: int) -> Counts:
+        """Good counts that empty more nodes, at most ``upper``; ``start`` where none are found."""
+
+    def good(self, counts: Counts) -> bool:
+        """Whether there is an order of moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +63,7 @@ class Question:
     model: Model
     effort: float
     go_on: GoOn | None
+    further: Further | None = None
     spent: float = 0.0
 
     def ask(self, start: Counts) -> Answer:
@@ -62,14 +76,32 @@ class Question:
         if answered:
             upper = int(np.floor(solver.best_objective_bound + TINY))
             found = max(start, model.read(solver), key=lambda one: one.net)
+        found, sure = self._better(start, found, upper)
         if found.net <= 0:
-            return Answer(start, upper, 0, self.spent)
+            return Answer(start, upper, 0, self._effort)
         model.rules.add(model.net >= found.net)
         for goal in (model.moves, model.milli):
-            found, bound = self._least(found, goal)
+            fewer, bound = self._least(found, goal)
             fewest = fewest or bound
+            if not sure or fewer == found or self._good(fewer):
+                found = fewer
             model.rules.add(model.moves <= found.moves)
-        return Answer(found, upper, fewest, self.spent)
+        return Answer(found, upper, fewest, self._effort)
+
+    @property
+    def _effort(self) -> float:
+        return self.spent + (self.further.effort if self.further else 0.0)
+
+    def _good(self, counts: Counts) -> bool:
+        return self.further is not None and self.further.good(counts)
+
+    def _better(self, start: Counts, found: Counts, upper: int) -> tuple[Counts, bool]:
+        """The best of both and of what goes further, and whether an order of its moves is known."""
+        if self.further is None or (found.net == start.net == upper):
+            return found, False
+        sound = found if self._good(found) else start
+        better = self.further.beyond(sound, upper)
+        return (better, True) if better.net >= found.net else (found, False)
 
     def _least(self, found: Counts, goal: cp_model.LinearExprT) -> tuple[Counts, int]:
         """The counts with the least of it, and what is the least at any rate."""

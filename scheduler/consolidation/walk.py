@@ -75,18 +75,18 @@ class Walk:
 
     def _send(self, p: int, depth: int, parent: int, asked: frozenset[int]) -> bool:
         """Move the pod to a node that is to take its kind; whoever is to leave there may have to go first."""
-        if self._settle(p, depth, parent):
+        if self.settle(p, depth, parent):
             return True
         for t in sorted(self.places[int(self.kinds.of[p])]) if depth < self.levels else ():
             if t in asked or t in self.counts.drained:
                 continue
             for q in reversed(self.leavers[t]):
                 gone = self.a.pod[q, c.P_MOVED] == 0 and self._send(q, depth + 1, p, asked | {t})
-                if gone and self._settle(p, depth, parent):
+                if gone and self.settle(p, depth, parent):
                     return True
         return False
 
-    def _settle(self, p: int, depth: int, parent: int) -> bool:
+    def settle(self, p: int, depth: int, parent: int) -> bool:
         """Move the pod to the first node that takes it, the one with the fewest still to come before others."""
         targets = self.places[int(self.kinds.of[p])]
         order = sorted(targets, key=lambda t: (targets[t], t))
