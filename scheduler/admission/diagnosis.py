@@ -32,6 +32,7 @@ from scheduler.cluster.feasibility import Eligibility
 from scheduler.cluster.layout import slices
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Snapshot
+from scheduler.placement.ground import places_at
 from scheduler.placement.prey import without
 
 NAMED = 5  # pods that a sentence names
@@ -239,8 +240,8 @@ def _kept_out(ground: Ground, job: Job, only: Bools | None) -> Reason | None:
 
 def _topology(ground: Ground, job: Job, then: Found) -> Reason:
     level = job.levels[0]
-    at = ground.snapshot.node_at_level[ground.snapshot.levels.index(level)]
-    unknown = int(((at == UNKNOWN) & (ground.snapshot.node_cluster == job.cluster)).sum())
+    at = places_at(ground.snapshot, level)
+    unknown = 0 if at is None else int(((at == UNKNOWN) & (ground.snapshot.node_cluster == job.cluster)).sum())
     beside = " beside its running members" if job.running else ""
     sentence = (
         f"It needs {some(len(job.pods), 'pod')} ({gpus(job.gpu_milli)}) in one {level}{beside}; the best one has room "

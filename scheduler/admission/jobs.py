@@ -8,6 +8,7 @@ import numpy as np
 from scheduler.cluster.mobility import required_levels
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import UNKNOWN, Snapshot
+from scheduler.fragmentation.shapes import HOST
 from scheduler.plan.waiting import mates, pending
 
 Shape = tuple[int, ...]  # class of eligibility, spec, GPUs, share, device memory, CPU, memory
@@ -73,7 +74,7 @@ def _job(
     models = _models(snapshot, rows)
     wished = {level for spec in {int(snapshot.pod_spec[p]): p for p in rows}.values()
               for level in required_levels(snapshot, spec)}  # fmt: skip
-    order = {name: i for i, name in enumerate(snapshot.levels)}
+    order = {name: i for i, name in enumerate((HOST, *snapshot.levels))}
     milli = np.where(
         _sliced(snapshot, rows), 0, snapshot.pod_gpus[chosen].astype(np.int64) * snapshot.pod_gpu_milli[chosen]
     )

@@ -10,6 +10,7 @@ from scheduler.admission.reasons import MISCONFIGURED, NO_SUCH_MODEL, Reason, so
 from scheduler.cluster.feasibility import Eligibility
 from scheduler.cluster.records import FINISHED_PHASES, WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Ints, Longs, Snapshot
+from scheduler.placement.ground import places_at
 
 RULES = {  # of ``cluster.reasons.ELIGIBILITY``, as people say them
     "gpu_memory": "has the device memory",
@@ -117,7 +118,7 @@ def _contrary(snapshot: Snapshot, job: Job) -> Iterator[Reason]:
 
 def _levels(snapshot: Snapshot, job: Job) -> Iterator[Reason]:
     for level in job.levels:
-        if level not in snapshot.levels:
+        if places_at(snapshot, level) is None:
             known = ", ".join(snapshot.levels) or "none"
             yield _wrong(
                 f"It requires one {level}, and no network domain of that level is known (known levels: {known}).",
@@ -189,7 +190,9 @@ def _too_wide(snapshot: Snapshot, rules: Eligibility, job: Job) -> Iterator[Reas
     asked += int(snapshot.pod_gpus[list(job.running)].sum()) if job.running else 0
     good = np.logical_or.reduce([rules.eligible(part.pods[0]) for part in job.parts])
     for level in job.levels:
-        at = snapshot.node_at_level[snapshot.levels.index(level)]
+        at = places_at(snapshot, level)
+        if at is None:
+            continue
         inside = good & (at != UNKNOWN)
         sizes = np.bincount(at[inside], weights=snapshot.node_gpus[inside]) if inside.any() else np.zeros(1)
         largest = int(sizes.max(initial=0))

@@ -1,8 +1,8 @@
 """What is free, as columns that jobs take from one after another; and how often a pod's shape fits on each node.
 
 Counts are exact for whole GPUs, CPU, memory, places for pods and company (affinity, anti-affinity); shares count
-device by device.  What they cannot see (ports, slices, device memory of shares, counted resources) is asked of
-``cluster.room`` node by node, up to a number of nodes, and the answer says when that was not all.
+device by device.  What they cannot see (ports, slices, device memory of shares, counted resources, shares of several
+devices) is asked of ``cluster.room`` node by node, up to a number of nodes, and the answer says when that was not all.
 """
 
 from collections import defaultdict
@@ -14,10 +14,12 @@ import numpy as np
 
 from scheduler.admission.jobs import Part, Shape
 from scheduler.cluster.feasibility import Eligibility
+from scheduler.cluster.layout import slices
 from scheduler.cluster.occupancy import Occupancy, occupancy
+from scheduler.cluster.ports import in_conflict
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.room import faults, pods_by_node
-from scheduler.cluster.snapshot import NO_LIMIT, UNKNOWN, Bools, Ints, Longs, Snapshot
+from scheduler.cluster.snapshot import ABSENT, NO_LIMIT, UNKNOWN, Bools, Ints, Longs, Snapshot
 from scheduler.fragmentation.sums import sum_by
 
 MANY = np.int64(1 << 40)  # of a pod that asks for nothing of an axis
@@ -171,7 +173,8 @@ class Room:
         Only nodes that changed since the last time are counted anew.
         """
         pod = part.pods[0]
-        kind = (*part.shape, int(self.snapshot.pod_namespace[pod]))
+        asked = len(part.pods) if self._hidden(pod, part.shape) else 0  # nobody asks for more than those
+        kind = (*part.shape, int(self.snapshot.pod_namespace[pod]), asked)
         if kind in self.known:
             seen, count = self.known[kind]
         elif self.origin is not None and kind in self.origin.known:
@@ -190,7 +193,7 @@ class Room:
         count = np.where(beside, self.fits(part, self.rules.eligible(pod)[rows], rows), 0)
         if apart:
             count = np.minimum(count, 1)
-        return self._asked(pod, part.shape, count, rows) if self._hidden(pod, part.shape) else count
+        return self._asked(part, count, rows) if self._hidden(pod, part.shape) else count
 
     def fits(self, part: Part, may: Bools, rows: Longs) -> Longs:
         """[rows] how many would fit by amounts alone on the usable nodes of ``may``, whoever is there."""
@@ -213,25 +216,38 @@ class Room:
             return np.full(len(rows), MANY)
         if milli >= WHOLE_GPU_MILLI:
             return np.asarray(self.free[rows] // gpus)
-        each = self.rest // milli if gpus == 1 else (self.rest >= milli).astype(np.int64)
+        each = self.rest // milli
         shared = np.bincount(self.rest_node, weights=each, minlength=len(self.free)).astype(np.int64)[rows]
-        fresh = self.free[rows] * (WHOLE_GPU_MILLI // milli) if gpus == 1 else self.free[rows]
+        fresh = self.free[rows] * (WHOLE_GPU_MILLI // milli)
         return np.asarray((shared + fresh) // gpus)
 
     def _hidden(self, pod: int, shape: Shape) -> bool:
         spec = self.snapshot.pod_specs[shape[1]]
         lent = self.snapshot.pod_lender[pod] != UNKNOWN
-        return bool(spec.host_ports or spec.mig or spec.resources or lent or (shape[4] and shape[3] < WHOLE_GPU_MILLI))
+        shares = shape[3] < WHOLE_GPU_MILLI and (shape[4] or shape[2] > 1)
+        return bool(spec.host_ports or spec.mig or spec.resources or lent or shares)
 
-    def _asked(self, pod: int, shape: Shape, count: Longs, rows: Longs) -> Longs:
-        """One pod on each node that really takes it: what is hidden is not counted twice."""
+    def _asked(self, part: Part, count: Longs, rows: Longs) -> Longs:
+        """As many of the part's pods on each node as the node really takes."""
         found, order = np.zeros_like(count), np.flatnonzero(count > 0)
         if len(order) > ASKED_NODES:
-            self.partial.add(shape)
+            self.partial.add(part.shape)
+        pods = tuple(dict.fromkeys(part.pods))  # made up ones stand for one pod: it is asked about once
         for i in order[:ASKED_NODES].tolist():
-            node = int(rows[i])
-            found[i] = next(faults(self.snapshot, node, self.standing(node), [pod]), None) is None
+            found[i] = self._most(pods[: int(count[i])], int(rows[i]))
         return found
+
+    def _most(self, pods: tuple[int, ...], node: int) -> int:
+        """How many of these pods the node takes together; the fewer, the easier."""
+        standing = self.standing(node)
+        good, bad = 0, len(pods) + 1
+        while bad - good > 1:
+            some = len(pods) if bad > len(pods) and good == 0 else (good + bad) // 2
+            if next(faults(self.snapshot, node, standing, pods[:some]), None) is None:
+                good = some
+            else:
+                bad = some
+        return good
 
     def standing(self, node: int) -> list[int]:
         order, starts = self.residents
@@ -276,7 +292,7 @@ def room_of(snapshot: Snapshot, rules: Eligibility, terms: Terms) -> Room:
     places = np.where(limited, snapshot.node_max_pods.astype(np.int64) - held.pods, MANY)
     cpu, memory = snapshot.node_cpu_milli - held.used_cpu_milli, snapshot.node_memory_mib - held.used_memory_mib
     # Nobody arrives there, whatever they ask for
-    over = (held.over_committed_milli > 0) | (cpu < 0) | (memory < 0) | _overdrawn(snapshot)
+    over = (held.over_committed_milli > 0) | (cpu < 0) | (memory < 0) | _overdrawn(snapshot) | _crowded(snapshot)
     return Room(
         snapshot=snapshot,
         rules=rules,
@@ -300,4 +316,21 @@ def _overdrawn(snapshot: Snapshot) -> Bools:
         has = np.array([dict(spec.resources).get(name, 0) for spec in snapshot.node_specs], np.int64)
         used = sum_by(snapshot.pod_node[live], asked[snapshot.pod_spec[live]], len(over))
         over |= used > has[snapshot.node_spec]
+    return over
+
+
+def _crowded(snapshot: Snapshot) -> Bools:
+    """[n] nodes whose pods ask for more slices or device memory than there is, or for one port twice."""
+    live = np.flatnonzero(snapshot.pod_live)
+    node, has = snapshot.pod_node[live], snapshot.node_gpu_memory_mib
+    wanted = np.where(snapshot.pod_gpus[live] > 0, snapshot.pod_gpu_memory_mib[live], 0)
+    over = np.zeros(len(has), np.bool_)
+    over[node[(has[node] != ABSENT) & (wanted > has[node])]] = True
+    special = np.array([bool(spec.mig or spec.host_ports) for spec in snapshot.pod_specs], np.bool_)
+    there: dict[int, list[int]] = defaultdict(list)
+    for p in live[special[snapshot.pod_spec[live]]].tolist():
+        there[int(snapshot.pod_node[p])].append(p)
+    for n, pods in there.items():
+        ports = [(p, port) for p in pods for port in snapshot.pod_specs[snapshot.pod_spec[p]].host_ports]
+        over[n] |= bool(slices(snapshot, n, pods).short) or bool(in_conflict(ports))
     return over

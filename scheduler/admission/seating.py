@@ -12,6 +12,7 @@ import numpy as np
 from scheduler.admission.jobs import Job, Part
 from scheduler.admission.room import Homes, Room, homes_of
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Ints, Longs
+from scheduler.placement.ground import places_at
 
 DOMAINS_TRIED = 8  # of a job of several shapes: each is filled for a try
 
@@ -94,9 +95,9 @@ def _domains(room: Room, cluster: int, levels: tuple[str, ...], running: tuple[i
     snapshot = room.snapshot
     home = np.where(snapshot.node_cluster == cluster, 0, UNKNOWN)
     for level in reversed(levels):
-        if level not in snapshot.levels:
+        domains = places_at(snapshot, level)
+        if domains is None:
             return np.full(len(home), UNKNOWN, np.int32)
-        domains = snapshot.node_at_level[snapshot.levels.index(level)]
         if running:
             there = set(domains[snapshot.pod_node[list(running)]].tolist())
             mine = there.pop() if len(there) == 1 else UNKNOWN

@@ -101,5 +101,12 @@ def _places(domain: Ints, node: Ints) -> Longs:
     return np.where(here == UNKNOWN, len(domain) + node.astype(np.int64), here)
 
 
+def places_at(snapshot: Snapshot, level: str) -> Ints | None:
+    """[n] The domain of each node at a level; a node is a place of its own at HOST.  None: nobody knows the level."""
+    if level in snapshot.levels:
+        return np.asarray(snapshot.node_at_level[snapshot.levels.index(level)])
+    return np.arange(len(snapshot.node_name), dtype=np.int32) if level == HOST else None
+
+
 def ground_of(snapshot: Snapshot) -> Ground:
     return Ground(snapshot, capacity_of(snapshot), *pods_by_node(snapshot))

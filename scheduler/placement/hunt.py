@@ -230,13 +230,11 @@ class _Search:
 def most_seats(hunt: Hunt, pod: int) -> Longs:
     """[n] how many such pods fit at most when all candidates have left."""
     snapshot, prey = hunt.prey.snapshot, hunt.prey
-    gpus = max(int(snapshot.pod_gpus[pod]), 1)
+    each, later = int(snapshot.pod_gpus[pod]) * int(snapshot.pod_gpu_milli[pod]), prey.later
     freed = _freed(hunt, snapshot.pod_gpus.astype(np.int64))
-    room = (
-        (prey.later.free_gpus.astype(np.int64) + freed) // gpus if snapshot.pod_gpus[pod] else np.full(len(freed), 1000)
-    )
-    if snapshot.pod_gpu_milli[pod] < WHOLE_GPU_MILLI:
-        room = room * (WHOLE_GPU_MILLI // int(snapshot.pod_gpu_milli[pod])) + 1
+    if not each or snapshot.pod_specs[snapshot.pod_spec[pod]].mig:
+        return np.full(len(freed), 1000, np.int64)
+    room = ((later.free_gpus.astype(np.int64) + freed) * WHOLE_GPU_MILLI + later.shared_rest_milli) // each
     return np.asarray(np.clip(room, 0, 1000), np.int64)
 
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from scheduler.cluster.mobility import required_levels
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
+from scheduler.placement.ground import places_at
 from scheduler.placement.hunt import NEVER, Hunt, Unit, cheapest, least_losses, most_seats
 from scheduler.placement.prey import Prey, prey_of
 from scheduler.plan.ask import within
-from scheduler.plan.waiting import mates, waiting_of
+from scheduler.plan.waiting import levels_of, mates, waiting_of
 
 PREEMPT, RECLAIM = "preempt", "reclaim"
 # Why nobody is named; "" where the answer is a set, which may be empty.
@@ -164,26 +164,26 @@ def _domains(hunt: Hunt, claim: Claim) -> list[Bools]:
     snapshot = hunt.prey.snapshot
     inside = np.ones(len(snapshot.node_name), np.bool_)
     inside[list(claim.forbidden)] = False
-    words = sorted({level for p in claim.pods for level in required_levels(snapshot, p)})
-    levels = sorted(snapshot.levels.index(word) for word in words if word in snapshot.levels)
+    words = levels_of(snapshot, np.array(claim.pods, np.int32))
+    levels = [at for word in words if (at := places_at(snapshot, word)) is not None]
     if len(levels) < len(words):
         return []
     running = mates(snapshot, int(snapshot.pod_gang[claim.pods[0]]))
-    for level in levels:
-        at = snapshot.node_at_level[level]
+    for at in levels:
         there = set(at[snapshot.pod_node[running]].tolist())
         inside &= (at != UNKNOWN) if not there else np.isin(at, list(there) if len(there) == 1 else [])
         inside &= at != UNKNOWN
     if not levels or snapshot.pod_gang[claim.pods[0]] == UNKNOWN:
         return [inside]
-    at = snapshot.node_at_level[levels[0]]
-    bounds, _ = least_losses(hunt, claim.pods[0])
-    seats = np.where(inside & (bounds < NEVER), most_seats(hunt, claim.pods[0]), 0)
+    at, largest = levels[0], max(claim.pods, key=lambda p: (int(snapshot.pod_gpus[p]), -p))
+    alike = sum(_kind(snapshot, p) == _kind(snapshot, largest) for p in claim.pods)  # others may need far less
+    bounds, _ = least_losses(hunt, largest)
+    seats = np.where(inside & (bounds < NEVER), most_seats(hunt, largest), 0)
     rated = []
     for d in np.unique(at[inside]).tolist():
         mine = inside & (at == d)
-        if int(seats[mine].sum()) >= len(claim.pods):
-            cheap = np.sort(np.repeat(bounds[mine], seats[mine]))[: len(claim.pods)]
+        if int(seats[mine].sum()) >= alike:
+            cheap = np.sort(np.repeat(bounds[mine], seats[mine]))[:alike]
             rated.append((int(cheap.sum()), d))
     return [inside & (at == d) for _, d in sorted(rated)[:DOMAINS]]
 

@@ -9,6 +9,7 @@ SHAPE = "shape"  # room for a number of slots of GPUs and CPU together
 GANG = "gang"  # room for a pending gang or pod
 SPARE = "spare"  # a gang's members go from a failing node to another one under the same switch
 KINDS = (NODES, DRAIN, DOMAIN, SHAPE, GANG, SPARE)
+HOST = "host"  # a level that every cluster has: one node
 CLUSTER = "cluster"  # a level for spares: any node of the cluster
 CLEARING = (DRAIN, DOMAIN)  # goals that are reached node by node
 SEATING = (SHAPE, GANG)  # goals that are reached seat by seat, for pods that stand nowhere yet

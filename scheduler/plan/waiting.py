@@ -8,7 +8,7 @@ from scheduler.cluster.mobility import required_levels
 from scheduler.cluster.records import FINISHED_PHASES
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Ints, Snapshot
 from scheduler.cluster.topology import ASW
-from scheduler.plan.goal import CLUSTER
+from scheduler.plan.goal import CLUSTER, HOST
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,7 @@ def mates(snapshot: Snapshot, gang: int) -> Ints:
 
 def levels_of(snapshot: Snapshot, pods: Ints) -> list[str]:
     """Levels at which these pods, or their gang, require one domain; closest to the node first, unknown ones last."""
-    order = {name: i for i, name in enumerate(snapshot.levels)}
+    order = {name: i for i, name in enumerate((HOST, *snapshot.levels))}
     wished = {level for p in pods.tolist() for level in required_levels(snapshot, p)}
     return sorted(wished, key=lambda level: (order.get(level, len(order)), level))
 

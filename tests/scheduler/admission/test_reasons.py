@@ -126,6 +126,36 @@ SCENES: dict[str, tuple[World, str, dict[str, Any]]] = {
         _switch("n1").gang("g", 2).pod("v", "n1", 1, gang="g", terminating=True).pod("h", gang="g"),
         "misconfigured", {"fault": "members", "leaving_members": 1},
     ),
+    "slices for two on one node": (
+        world().node("n1", 1, devices=[{"index": 0, "mig": [{"profile": "1g.10gb", "count": 3}]}]).gang("g", 2)
+        .pod("h", gpus=0, gang="g", mig={"1g.10gb": 1}).pod("i", gpus=0, gang="g", mig={"1g.10gb": 1}),
+        "fits_now", {"nodes": 1},
+    ),
+    "device memory for two shares of one device": (
+        world().node("n1", 1, gpu_memory_mib=100).gang("g", 2)
+        .pod("h", gpu_milli=400, gpu_memory_mib=50, gang="g").pod("i", gpu_milli=400, gpu_memory_mib=50, gang="g"),
+        "fits_now", {"nodes": 1},
+    ),
+    "device memory for one share of two": (
+        world().node("n1", 1, gpu_memory_mib=100).gang("g", 2)
+        .pod("h", gpu_milli=400, gpu_memory_mib=60, gang="g").pod("i", gpu_milli=400, gpu_memory_mib=60, gang="g"),
+        "fragmentation", {"seated_pods": 1},
+    ),
+    "shares of two devices, twice": (
+        world().node("n1", 2).gang("g", 2).pod("h", gpus=2, gpu_milli=400, gang="g")
+        .pod("i", gpus=2, gpu_milli=400, gang="g"),
+        "fits_now", {"nodes": 1},
+    ),
+    "one node, which every cluster has": (
+        world().nodes("n1", "n2").pod("a", "n1", 7).gang("g", 2, topology={"required": "host"})
+        .pod("h", gpus=4, gang="g").pod("i", gpus=4, gang="g"),
+        "fits_now", {"first_node": "n2"},
+    ),
+    "room, but on two nodes": (
+        world().nodes("n1", "n2").pod("a", "n1", 4).pod("b", "n2", 4).gang("g", 2, topology={"required": "host"})
+        .pod("h", gpus=4, gang="g").pod("i", gpus=4, gang="g"),
+        "topology", {"level": "host", "nodes_of_unknown_place": 0},
+    ),
     "somebody before it": (
         _switch("n1").pod("a", priority=9, gpus=6).pod("h", gpus=4), "queued", {"first": "jobs/a"}
     ),
@@ -150,6 +180,22 @@ def test_the_reason_and_its_numbers(name: str) -> None:
     assert {key: row.reason.numbers[key] for key in numbers} == numbers
     assert row.reason.sentence.endswith(".")
     assert row.reason.word not in {other.word for other in row.others}
+
+
+CROWDED: dict[str, dict[str, Any]] = {
+    "one port twice": {"host_ports": [80]},
+    "slices that are not there": {"mig": {"1g.10gb": 1}},
+    "more device memory than there is": {"gpus": 1, "gpu_memory_mib": 10**6},
+}
+
+
+@pytest.mark.parametrize("kind", CROWDED)
+def test_nobody_arrives_where_too_much_is_promised(kind: str) -> None:
+    built = world().node("n1", gpu_memory_mib=80_000)
+    for name in ("a", "b"):
+        built.pod(name, "n1", **{"gpus": 0, **CROWDED[kind]})
+    assert _words(_asked(built.pod("h"))) == {"h": "fragmentation"}
+    assert _words(_asked(built.node("n2"))) == {"h": "fits_now"}
 
 
 def test_every_reason_has_a_scene() -> None:

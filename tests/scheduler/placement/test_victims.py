@@ -141,6 +141,25 @@ def test_a_gang_is_seated_in_one_domain_or_nobody_is_stopped() -> None:
     assert _victims(built, "jobs/q")[1].reason == "no_victims"
 
 
+def test_members_that_need_less_do_not_close_a_domain() -> None:
+    built = world(1000).asw("a").node("n1", 2)
+    built.gang("q", 3, topology={"required": "asw"}).pod("q-0", gpus=0, gang="q", **CLAIMANT)
+    built.pod("q-1", gpus=1, gang="q", **CLAIMANT).pod("q-2", gpus=1, gang="q", **CLAIMANT)
+    _, found = _victims(built, "jobs/q")
+    assert (found.ok, found.victims) == (True, ())
+    for row in built.rows["gangs"]:
+        row["topology"] = {"required": "host"}
+    assert _names(_lp(built, "v", "n1", 1, 900), "jobs/q") == ({"v"}, 100)
+
+
+def test_what_is_left_of_touched_devices_counts_for_shares_of_several() -> None:
+    built = world(1000).asw("a").node("n1", 2).pod("k", "n1", 2, gpu_milli=300)
+    built.gang("q", 2, topology={"required": "asw"})
+    for name in ("q-0", "q-1"):
+        built.pod(name, gpus=2, gpu_milli=300, gang="q", **CLAIMANT)
+    assert _names(built, "jobs/q") == (set(), 0)
+
+
 def test_a_search_that_was_ended_says_so() -> None:
     built = world().nodes(*(f"n{i}" for i in range(6))).pod("h", anti_affinity=["app=a"], **CLAIMANT)
     for i in range(6):
