@@ -1,7 +1,8 @@
 """What the OpenAPI schema promises, tried by schemathesis: invented calls by people of several roles, with tokens.
 
-Drawn calls are made by everybody, on every database.  The many calls at the bounds of each field are made on PostgreSQL,
-which refuses more than SQLite does, and by those who may do most: others are refused before a field is looked at.
+Drawn calls are made by everybody, on every database.  The many calls at the bounds of each field are made on
+PostgreSQL, which refuses more than SQLite does, and by those who may do most: others are refused before a field is
+looked at.
 """
 
 from collections.abc import Iterator
