@@ -159,6 +159,8 @@ def _space(ground: Ground, job: Job, then: Found, only: Bools | None) -> Iterato
     if not then.sure:
         sentence = (
             f"The search stopped with places for {then.most} of {len(job.pods)} pods: more nodes were left to ask."
+            if then.most < len(job.pods)
+            else "Each kind of its pods finds room by itself; no order that was tried seats them together."
         )
         yield Reason(BUDGET_RAN_OUT, sentence, {"asked_pods": len(job.pods), "seated_pods": then.most})
         return

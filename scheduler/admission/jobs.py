@@ -11,7 +11,7 @@ from scheduler.cluster.snapshot import UNKNOWN, Snapshot
 from scheduler.fragmentation.shapes import HOST
 from scheduler.plan.waiting import mates, pending
 
-Shape = tuple[int, ...]  # class of eligibility, spec, GPUs, share, device memory, CPU, memory
+Shape = tuple[int, ...]  # class of eligibility, spec, GPUs, share, device memory, CPU, memory, lender
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,7 @@ def _parts(
         shape = (
             int(classes[p]), int(snapshot.pod_spec[p]), int(snapshot.pod_gpus[p]), int(snapshot.pod_gpu_milli[p]),
             int(snapshot.pod_gpu_memory_mib[p]), int(snapshot.pod_cpu_milli[p]), int(snapshot.pod_memory_mib[p]),
+            int(snapshot.pod_lender[p]),
         )  # fmt: skip
         found.setdefault(shape, []).append(p)
     parts = [Part(shape, tuple(pods)) for shape, pods in found.items()]

@@ -190,7 +190,12 @@ class Room:
     def _counted(self, part: Part, rows: Longs) -> Longs:
         pod = part.pods[0]
         beside, apart = self.company.welcome(pod, rows)
-        count = np.where(beside, self.fits(part, self.rules.eligible(pod)[rows], rows), 0)
+        may = self.rules.eligible(pod)[rows]
+        count = np.where(beside, self.fits(part, may, rows), 0)
+        lender = int(self.snapshot.pod_lender[pod])
+        if lender != UNKNOWN and self.snapshot.pod_live[lender]:  # what it borrows is counted as used there
+            home = beside & may & self.snapshot.node_usable[rows] & (rows == self.snapshot.pod_node[lender])
+            count = np.where(home, np.minimum(self.places[rows], len(part.pods)), count)
         if apart:
             count = np.minimum(count, 1)
         return self._asked(part, count, rows) if self._hidden(pod, part.shape) else count
@@ -259,7 +264,7 @@ class Room:
         for pod in pods:
             gpus, milli = part.shape[2], part.shape[3]
             if gpus and milli >= WHOLE_GPU_MILLI:
-                self.free[node] -= gpus
+                self.free[node] = max(0, self.free[node] - gpus)  # a borrower takes what is not free
             elif gpus and not self.snapshot.pod_specs[part.shape[1]].mig:
                 self._share(node, gpus, milli)
             self.cpu[node] -= part.shape[5]
@@ -279,6 +284,7 @@ class Room:
         for r in np.flatnonzero((self.rest_node == node) & (self.rest >= milli)).tolist()[:gpus]:
             self.rest[r] -= milli
             gpus -= 1
+        gpus = min(gpus, int(self.free[node]))  # the others are borrowed
         self.free[node] -= gpus
         self.rest_node = np.append(self.rest_node, np.full(gpus, node, np.int64))
         self.rest = np.append(self.rest, np.full(gpus, WHOLE_GPU_MILLI - milli, np.int64))

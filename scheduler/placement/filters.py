@@ -65,7 +65,7 @@ def offer(ground: Ground, world: Snapshot, row: int) -> Offer:
     if lender != UNKNOWN and world.pod_node[lender] >= 0:
         home = int(world.pod_node[lender])
         if reason[home] == UNKNOWN or reason[home] >= len(ELIGIBILITY) + 2:  # what it borrows is counted as used there
-            slots[home], loose[home], reason[home] = max(1, slots[home]), max(1, loose[home]), UNKNOWN
+            slots[home], loose[home], reason[home] = max(1, slots[home]), MOST, UNKNOWN
     return Offer(slots, reason, binding, loose)
 
 

@@ -156,6 +156,18 @@ SCENES: dict[str, tuple[World, str, dict[str, Any]]] = {
         .pod("h", gpus=4, gang="g").pod("i", gpus=4, gang="g"),
         "topology", {"level": "host", "nodes_of_unknown_place": 0},
     ),
+    "what a sleeper lends, for two": (
+        world().node("n1", 4).pod("s", "n1", 4, standby=True, standby_until_s=9000).gang("g", 2)
+        .pod("h", gpus=2, gang="g", tier="LP", lent_by="jobs/s")
+        .pod("i", gpus=2, gang="g", tier="LP", lent_by="jobs/s"),
+        "fits_now", {"nodes": 1},
+    ),
+    "more than a sleeper lends": (
+        world().node("n1", 4).pod("s", "n1", 4, standby=True, standby_until_s=9000).gang("g", 2)
+        .pod("h", gpus=2, gang="g", tier="LP", lent_by="jobs/s")
+        .pod("i", gpus=3, gang="g", tier="LP", lent_by="jobs/s"),
+        "budget_ran_out", {"seated_pods": 2},
+    ),
     "somebody before it": (
         _switch("n1").pod("a", priority=9, gpus=6).pod("h", gpus=4), "queued", {"first": "jobs/a"}
     ),

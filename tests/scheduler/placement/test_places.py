@@ -38,6 +38,14 @@ def test_a_partly_used_domain_that_holds_it_keeps_the_free_one_whole() -> None:
     assert open_all.domains == ("asw-0",)  # the tighter one
 
 
+def test_several_borrow_from_one_sleeper() -> None:
+    made = world().node("n1", 4).pod("s", "n1", 4, standby=True, standby_until_s=9000).gang("g", 2)
+    for name in ("h", "i"):
+        made.pod(name, gpus=2, gang="g", tier="LP", lent_by="jobs/s")
+    found = place(made.snapshot(), request_of(made.snapshot(), "jobs/g"))
+    assert nodes(found) == ["n1", "n1"]
+
+
 def test_a_pod_keeps_free_nodes_whole_and_fills_the_fullest() -> None:
     made = racks(3, busy={"n01": 4, "n02": 6})
     assert nodes(place(made.snapshot(), ask(gpus=2))) == ["n02"]
