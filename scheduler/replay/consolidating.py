@@ -22,7 +22,7 @@ def tidy(world: World, work: Work, rules: Rules, state: State, *, seed: int) -> 
     """Plan every cluster and hand its moves to the loop; a wave starts when the one before it has ended."""
     plans = []
     for cluster in sorted({cluster for cluster, _ in world.pools}):
-        document = document_of(world, state, cluster)
+        document = document_of(world, state, cluster, rules.stay_s)
         if not document.pods:
             continue
         plan = unproven(build(document), rules.consolidation, seed, None, None)
@@ -33,8 +33,11 @@ def tidy(world: World, work: Work, rules: Rules, state: State, *, seed: int) -> 
     return tuple(plans)
 
 
-def document_of(world: World, state: State, cluster: str) -> Document:
-    """What an observer would see of one cluster now.  Nodes and pods are named by their rows."""
+def document_of(world: World, state: State, cluster: str, stay_s: int = 0) -> Document:
+    """What an observer would see of one cluster now.  Nodes and pods are named by their rows.
+
+    Pods whose owners say that they end within ``stay_s`` are locked.
+    """
     inside = [at for at, (name, _) in enumerate(world.pools) if name == cluster]
     rows = np.flatnonzero(np.isin(world.pool, inside))
     switches = sorted({world.asws[asw] for asw in world.asw[rows].tolist() if asw != c.NONE})
@@ -44,7 +47,7 @@ def document_of(world: World, state: State, cluster: str) -> Document:
         clusters=[ClusterRecord(name=cluster)],
         domains=[DomainRecord(name=name, level="asw", cluster=cluster) for name in switches],
         nodes=[_node(world, state, cluster, node) for node in rows.tolist()],
-        pods=list(_pods(world, state, cluster, set(inside))),
+        pods=list(_pods(world, state, cluster, set(inside), stay_s)),
     )
 
 
@@ -64,7 +67,7 @@ def _node(world: World, state: State, cluster: str, node: int) -> NodeRecord:
     )
 
 
-def _pods(world: World, state: State, cluster: str, inside: set[int]) -> Iterator[PodRecord]:
+def _pods(world: World, state: State, cluster: str, inside: set[int], stay_s: int) -> Iterator[PodRecord]:
     """Every task that has a place.  Who leaves, sleeps, borrows or waits for others to leave stays where it is."""
     for task in np.flatnonzero(state.task[:, c.T_NODE] != c.NONE).tolist():
         place = state.task[task]
@@ -73,6 +76,8 @@ def _pods(world: World, state: State, cluster: str, inside: set[int]) -> Iterato
             continue
         job = state.job[place[c.T_JOB]]
         fixed = job[c.J_FIXED] or job[c.J_STATUS] != c.RUNNING or job[c.J_ASLEEP] or place[c.T_BORROWS]
+        ends = job[c.J_STARTED] + job[c.J_ESTIMATE] - job[c.J_SAVED]
+        fixed = fixed or 0 < ends - state.clock[c.C_NOW] < stay_s
         shared = 0 < job[c.J_MILLI] < c.WHOLE
         devices = [device for device in range(c.MOST_DEVICES) if int(place[c.T_DEVICES]) >> device & 1]
         yield PodRecord(

@@ -73,8 +73,6 @@ def shift(state, job, node, devices, sign, borrows):  # type: ignore[no-untyped-
     row[c.N_MEMORY] += sign * asks[c.J_MEMORY]
     wholes(state, node)
     recount(state, node, 1)
-    if sign > 0:
-        given(state, node)
 
 
 @kernel

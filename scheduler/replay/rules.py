@@ -35,6 +35,7 @@ class Rules:
     consolidate_every_s: int = 0  # 0: never
     consolidation: Params = field(default_factory=Params)
     move_s: int = 120  # how long two copies run side by side
+    stay_s: int = 0  # consolidation leaves alone who says to end within so long
 
     def __post_init__(self) -> None:
         for name, words in (("order", ORDERS), ("preempt", PREEMPTS)):
@@ -44,6 +45,7 @@ class Rules:
         within("backfill_gpus", self.backfill_gpus, 1, 1_000_000)
         within("consolidate_every_s", self.consolidate_every_s, 0, 365 * 24 * HOUR_S)
         within("move_s", self.move_s, 1, 24 * HOUR_S)
+        within("stay_s", self.stay_s, 0, 365 * 24 * HOUR_S)
         if not 0 <= self.end_together <= 1000:
             raise ParamError("end_together", self.end_together, "must be 0 to 1000")
 
@@ -94,16 +96,15 @@ NAMED = {
         ),
     )
 }
-# Row C7: our placement and our planner, as often as the paper's rule
+# Row C7: the paper's order of nodes, our planner three times a day, and nobody is moved who leaves within a day anyway
 C7_OURS = Rules(
     name="ours-consolidating",
-    meaning="packing first, beside work that ends together; our planner every day",
-    placement=_placement(packing=10, same_class=0.3, fragmentation=0.5),
-    end_together=2.0,
-    order="greedy",
+    meaning="fullest node first, our planner every 8 h, who says to end within a day stays",
+    placement=PAPER_ORDER,
     preempt="spare",
-    consolidate_every_s=24 * HOUR_S,
+    consolidate_every_s=8 * HOUR_S,
     consolidation=Params(exact_up_to=0),
+    stay_s=24 * HOUR_S,
 )
 
 

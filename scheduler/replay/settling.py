@@ -10,7 +10,7 @@ from scheduler.replay.starting import begin
 
 FIFO, GREEDY, FAIR, LARGE, BACKFILL = 0, 1, 2, 3, 4
 FAR = 1 << 61
-ASKED_AGAIN_S = 300  # after which a lane asks anew whether LP may leave for it
+ASKED_AGAIN_S = 1200  # after which a lane asks anew whether LP may leave for it
 
 
 @kernel

@@ -93,7 +93,9 @@ def release(state, job):  # type: ignore[no-untyped-def]
             second = place[c.T_MOVING]
             place[c.T_MOVING] = c.NONE
             shift(state, job, second, place[c.T_MOVING_DEVICES], 1, 0)
+            given(state, second)
         shift(state, job, place[c.T_NODE], place[c.T_DEVICES], 1, place[c.T_BORROWS])
+        given(state, place[c.T_NODE])
         delist(state, task)
     one[c.J_EPOCH] += 1
 

@@ -132,6 +132,7 @@ def _moved(state, task, epoch):  # type: ignore[no-untyped-def]
     state.clock[c.C_DIRTY] |= 1 << state.node[place[c.T_NODE], c.N_POOL]
     hold(state, job, -1)
     shift(state, job, place[c.T_NODE], place[c.T_DEVICES], 1, 0)
+    given(state, place[c.T_NODE])
     delist(state, task)
     enlist(state, task, target, devices, 0)
     hold(state, job, 1)
