@@ -5,10 +5,18 @@
 The compiled code is kept on disk; a process that finds it there is ready in a moment.
 """
 
+import numpy as np
+
 from scheduler.cluster.build import build
+from scheduler.cluster.occupancy import borrowers
 from scheduler.cluster.records import Document, NodeRecord, PodRecord
+from scheduler.cluster.snapshot import Snapshot
+from scheduler.consolidation.arena import compile_arena
+from scheduler.consolidation.kinds import kinds_of
+from scheduler.consolidation.packing import packing
 from scheduler.consolidation.params import Params
 from scheduler.consolidation.planner import consolidate
+from scheduler.consolidation.refill import anneal
 from scheduler.plan.ask import Ask
 from scheduler.plan.goal import DRAIN, SHAPE
 
@@ -29,6 +37,16 @@ def warm_up() -> None:
     for ask in GOALS:
         if not consolidate(snapshot, Params(goal=ask)).moves:
             raise RuntimeError(f"the planner finds no move for {ask.kind}")
+    _refill(snapshot)
+
+
+def _refill(snapshot: Snapshot) -> None:
+    """Only large gaps to the bound ask for it: no turn is taken here."""
+    nodes = np.arange(len(snapshot.node_name))
+    arena = compile_arena(snapshot, np.ones(len(nodes), np.bool_)).arena
+    kinds = kinds_of(arena, borrowers(snapshot))
+    nobody = np.zeros((len(nodes), len(kinds.first)), np.int64)
+    anneal(packing(arena, kinds, nobody, nobody.copy(), seed=0), nodes, 0, 0, 1.0, 1.0, 0.0, 0.0)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ import sys
 COUNT = """
 import faulthandler
 faulthandler.dump_traceback_later(1200, exit=True)
-from scheduler.consolidation import arena, moves, probe, search, waves, warm
+from scheduler.consolidation import arena, moves, probe, refill, search, waves, warm
 warm.warm_up()
-for entry in (arena.settle_all, moves.travel, search.drain_all, probe.ask_all, waves.assign):
+for entry in (arena.settle_all, moves.travel, search.drain_all, probe.ask_all, waves.assign, refill.anneal):
     print(entry.__name__, sum(entry.stats.cache_hits.values()), sum(entry.stats.cache_misses.values()))
 """
 
@@ -22,7 +22,7 @@ def counts() -> list[tuple[str, int, int]]:
 
 
 def test_a_second_process_finds_every_kernel_compiled() -> None:
-    names = ["settle_nodes", "travel", "drain_all", "ask_all", "assign"]
+    names = ["settle_nodes", "travel", "drain_all", "ask_all", "assign", "anneal"]
     # The first one compiles what no test has compiled before it, each kernel for one kind of arguments
     assert [(name, hits + misses) for name, hits, misses in counts()] == [(name, 1) for name in names]
     assert counts() == [(name, 1, 0) for name in names]
