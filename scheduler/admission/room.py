@@ -144,6 +144,7 @@ class Room:
     rest_node: Longs  # [r]
     rest: Longs  # [r] milli
     residents: tuple[Ints, Ints]  # as ``pods_by_node``
+    device_memory: Longs  # [n] of the smallest device, where some are known to be smaller than the node says
     seated: dict[int, list[int]] = field(default_factory=dict)  # node -> pods that were given a seat here
     partial: set[Shape] = field(default_factory=set)  # shapes for which not all nodes could be asked
     touched: list[int] = field(default_factory=list)  # nodes that changed, in the order of changes
@@ -173,7 +174,7 @@ class Room:
         Only nodes that changed since the last time are counted anew.
         """
         pod = part.pods[0]
-        asked = len(part.pods) if self._hidden(pod, part.shape) else 0  # nobody asks for more than those
+        asked = len(part.pods) if part.shape[4] or self._hidden(pod, part.shape) else 0  # no more than those are asked
         kind = (*part.shape, int(self.snapshot.pod_namespace[pod]), asked)
         if kind in self.known:
             seen, count = self.known[kind]
@@ -198,7 +199,12 @@ class Room:
             count = np.where(home, np.minimum(self.places[rows], len(part.pods)), count)
         if apart:
             count = np.minimum(count, 1)
-        return self._asked(part, count, rows) if self._hidden(pod, part.shape) else count
+        if self._hidden(pod, part.shape):
+            return self._asked(part, count, rows)
+        uneven = self.device_memory[rows] < part.shape[4]  # some devices there are too small for it
+        if part.shape[2] and uneven.any():
+            count = np.where(uneven, self._asked(part, np.where(uneven, count, 0), rows), count)
+        return count
 
     def fits(self, part: Part, may: Bools, rows: Longs) -> Longs:
         """[rows] how many would fit by amounts alone on the usable nodes of ``may``, whoever is there."""
@@ -310,7 +316,15 @@ def room_of(snapshot: Snapshot, rules: Eligibility, terms: Terms) -> Room:
         rest_node=held.rest_node.astype(np.int64),
         rest=np.where(usable[held.rest_node], held.rest_milli, 0).astype(np.int64),
         residents=pods_by_node(snapshot),
+        device_memory=_smallest_devices(snapshot),
     )
+
+
+def _smallest_devices(snapshot: Snapshot) -> Longs:
+    found = np.full(len(snapshot.node_name), MANY)
+    for node, devices in snapshot.node_devices.items():
+        found[node] = min((device.memory_mib for device in devices if device.memory_mib is not None), default=MANY)
+    return found
 
 
 def _overdrawn(snapshot: Snapshot) -> Bools:

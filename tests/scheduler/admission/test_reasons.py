@@ -141,6 +141,11 @@ SCENES: dict[str, tuple[World, str, dict[str, Any]]] = {
         .pod("h", gpu_milli=400, gpu_memory_mib=60, gang="g").pod("i", gpu_milli=400, gpu_memory_mib=60, gang="g"),
         "fragmentation", {"seated_pods": 1},
     ),
+    "device memory on one device of two": (
+        world().node("n1", 2, gpu_memory_mib=100, devices=[{"index": 0, "memory_mib": 20}]).gang("g", 2)
+        .pod("h", gpu_memory_mib=60, gang="g").pod("i", gpu_memory_mib=60, gang="g"),
+        "fragmentation", {"seated_pods": 0},
+    ),
     "shares of two devices, twice": (
         world().node("n1", 2).gang("g", 2).pod("h", gpus=2, gpu_milli=400, gang="g")
         .pod("i", gpus=2, gpu_milli=400, gang="g"),
