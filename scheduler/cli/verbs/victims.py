@@ -12,10 +12,12 @@ from scheduler.cli.files import read_snapshot
 from scheduler.cli.options import NO, AsJson, ClusterName, SnapshotFile
 from scheduler.cli.refusing import bad_input
 from scheduler.cli.screen import print_json, say, show_table
-from scheduler.cluster.errors import InputError
+from scheduler.cluster.errors import InputError, within
 from scheduler.cluster.feasibility import eligibility
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.placement.victims import VictimRules
+
+LATEST_S = 1 << 40  # later, and earlier, than any clock
 
 
 def victims(
@@ -31,7 +33,9 @@ def victims(
     json: AsJson = False,
 ) -> None:
     """Say whose end would let a pod or gang start, and what that loses.  Nobody is stopped."""
-    with bad_input({"assumed_age_s": "--assumed-age"}):
+    with bad_input({"assumed_age_s": "--assumed-age", "now_s": "--now"}):
+        if now is not None:
+            within("now_s", now, -LATEST_S, LATEST_S)
         rules = VictimRules(assumed_age_s=assumed_age)
         document = _found(read_snapshot(snapshot, cluster), pod, now, rules)
     if json:

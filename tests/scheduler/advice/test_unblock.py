@@ -179,4 +179,7 @@ def test_the_command_line_says_no_and_refuses(tmp_path: Path, crowded: World) ->
     code, found = _run(tmp_path, crowded, "victims", "--pod", "jobs/h")
     assert (code, found["ok"], found["victims"], found["reason"]) == (1, False, [], "no_victims")
     assert _run(tmp_path, crowded, "explain", "--pod", "jobs/none")[0] == 2
+    assert _run(tmp_path, crowded, "victims", "--pod", "jobs/h", "--now", "9" * 30)[0] == 2
+    free = crowded.node("n9").pod("i", gpus=1)
+    assert [one["solution"] for one in _run(tmp_path, free, "explain", "--pod", "jobs/i")[1]["pods"]] == [None]
     assert _run(tmp_path, crowded, "victims", "--pod", "jobs/hp")[0] == 2
