@@ -4,7 +4,7 @@ from console.automation.selectors.deciding import Allowance, Verdict, allowance_
 from console.automation.selectors.pages import card_for, lost_pools, outlook, scorecards, turns
 from console.automation.selectors.pools import Pool, node_models, pool_for, pools_of, touched_models
 from console.automation.selectors.scorecards import Criterion, Figures, Scorecard, card_of, cards_of, sentence
-from console.automation.selectors.watching import Fault, faults_of, kept_of, promised_of, unsettled
+from console.automation.selectors.watching import Fault, faults_of, kept_of, lossy, promised_of, unsettled
 
 __all__ = [
     "Allowance",
@@ -20,6 +20,7 @@ __all__ = [
     "cards_of",
     "faults_of",
     "kept_of",
+    "lossy",
     "lost_pools",
     "node_models",
     "outlook",

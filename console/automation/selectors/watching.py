@@ -13,6 +13,7 @@ from console.plans.choices import Kind, State, StepState
 from console.plans.models import Plan, Step, Stop
 
 NOT_SENT = "not sent"  # how the detail of a move begins that was looked at and not sent
+COPY = "copy"  # of Step.mode
 JUDGED = "What is left no longer holds"  # how the reason of a halt begins where the judge refused the rest
 
 
@@ -37,8 +38,9 @@ def unsettled() -> QuerySet[Plan]:
 
 
 def faults_of(plan: Plan, models: dict[str, str], least_per_cent: int) -> list[Fault]:
-    """Failed moves, halts, aborts, a run that failed, a promise that was not kept, and that a plan was taken back."""
+    """Failed moves, requests that copies lost, halts, aborts, a run that failed, a promise not kept, a taking back."""
     found = [_failed(step, models) for step in Step.objects.filter(plan=plan, state=StepState.FAILED)]
+    found += [_lossy(step, models) for step in lossy(plan)]
     found += [_stopped(stop) for stop in Stop.objects.filter(plan=plan, state__in=(State.HALTED, State.ABORTED))]
     if plan.kind == Kind.ROLLBACK and plan.started_at is not None:
         words = f"plan {plan.undoes_id} was taken back: {plan.because}"
@@ -48,11 +50,25 @@ def faults_of(plan: Plan, models: dict[str, str], least_per_cent: int) -> list[F
     return found
 
 
+def lossy(plan: Plan) -> QuerySet[Step]:
+    """Moves by copy whose service lost requests meanwhile: a copy is up before the old pod ends, so it loses none."""
+    return Step.objects.filter(plan=plan, mode=COPY, requests_lost__gt=0)
+
+
 def _failed(step: Step, models: dict[str, str]) -> Fault:
-    nodes = (step.source_node, step.target_node)
     words = f"move {step.index + 1} ({step.pod}) failed: {step.detail or 'no reason was given'}"
-    at = step.ended_at or timezone.now()
-    return Fault(f"step-{step.index}", words, at, frozenset(models.get(node, "") for node in nodes))
+    return _of_move(f"step-{step.index}", words, step, models)
+
+
+def _lossy(step: Step, models: dict[str, str]) -> Fault:
+    asked = (step.requests_served or 0) + (step.requests_lost or 0)
+    words = f"the service of {step.pod} lost {step.requests_lost:,} of {asked:,} requests while it was copied"
+    return _of_move(f"lost-{step.index}", words, step, models)
+
+
+def _of_move(code: str, words: str, step: Step, models: dict[str, str]) -> Fault:
+    touched = frozenset(models.get(node, "") for node in (step.source_node, step.target_node))
+    return Fault(code, words, step.ended_at or timezone.now(), touched)
 
 
 def _stopped(stop: Stop) -> Fault:

@@ -65,7 +65,7 @@ def _suspicious(plan: Plan) -> bool:
     """Something went wrong in a run that is not over."""
     if plan.kind == Kind.ROLLBACK or plan.stops.filter(state__in=(State.HALTED, State.ABORTED)).exists():
         return True
-    return plan.steps.filter(state=StepState.FAILED).exists()
+    return plan.steps.filter(state=StepState.FAILED).exists() or selectors.lossy(plan).exists()
 
 
 def lose(pool: Pool, plan: Plan, faults: list[Fault]) -> None:
