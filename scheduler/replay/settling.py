@@ -10,6 +10,7 @@ from scheduler.replay.starting import begin
 
 FIFO, GREEDY, FAIR, LARGE, BACKFILL = 0, 1, 2, 3, 4
 FAR = 1 << 61
+KEPT_S = 3600  # a reservation stands for at least so long before it is made anew
 ASKED_AGAIN_S = 1200  # after which a lane asks anew whether LP may leave for it
 
 
@@ -249,7 +250,7 @@ def _reserve(state, job):  # type: ignore[no-untyped-def]
             places += _holds(state, asks, node)
             until = max(until, ready)
         touch(state, pool)
-        row[c.P_HOLDER], row[c.P_HELD_UNTIL] = job, max(until, state.clock[c.C_NOW] + 1)
+        row[c.P_HOLDER], row[c.P_HELD_UNTIL] = job, max(until, state.clock[c.C_NOW] + KEPT_S)
         return
 
 
