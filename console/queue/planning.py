@@ -161,7 +161,7 @@ def _quota(book: Book, row: Explanation) -> Iterator[dict[str, Any]]:
 
 
 def _part(snapshot: Snapshot, shape: tuple[int, ...], pods: int) -> dict[str, Any]:
-    _, spec, gpus, share, device_memory, cpu, memory = shape
+    _, spec, gpus, share, device_memory, cpu, memory, _ = shape
     return {
         "pods": pods,
         "gpus": gpus,
