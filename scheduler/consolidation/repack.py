@@ -109,8 +109,8 @@ class Repack:
 
     def _search(self, q: Packing, drained: list[int]) -> bool:
         nodes, tight = self._nodes(drained), self._tight(q, drained)
-        size = float(q.node[nodes, tight].mean())
-        largest = (q.kind[:, :AMOUNTS] / np.maximum(q.node[nodes, :AMOUNTS].max(axis=0), 1)).max(axis=1)
+        size = _size(q, nodes, tight)
+        largest = (q.kind[:, :AMOUNTS] / np.maximum(q.node[nodes, :AMOUNTS].max(axis=0, initial=0), 1)).max(axis=1)
         q.worth[:] = q.kind[:, tight] + size * (ANYBODY + LARGE * largest**2)
         self._anneal(q, nodes, tight, TURNS, (size * HOT, size * COLD), 0.0)
         return not q.loose.any()
@@ -118,7 +118,7 @@ class Repack:
     def _closer(self, q: Packing, drained: list[int]) -> Counts | None:
         """The counts, after bringing home whoever can be while all have places; None if they are no good."""
         nodes, tight = self._nodes(drained), self._tight(q, drained)
-        stay = AT_HOME * float(q.node[nodes, tight].mean())
+        stay = AT_HOME * _size(q, nodes, tight)
         for _ in range(2):
             self._anneal(q, nodes, tight, BACK, (stay, stay / 10), stay)
             found = self._counts(q, drained)
@@ -168,3 +168,8 @@ class Repack:
                 if self.odd[k] or not self.bins[n]:
                     return None
         return packing(self.compiled.arena, self.kinds, home, held, self.seed)
+
+
+def _size(q: Packing, nodes: Longs, amount: int) -> float:
+    """What a node has of the amount on average; over-committed nodes may have nothing of it together."""
+    return max(1.0, float(q.node[nodes, amount].sum()) / max(1, len(nodes)))

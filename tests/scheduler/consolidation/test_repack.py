@@ -13,6 +13,7 @@ from scheduler.consolidation.repack import Repack
 from scheduler.consolidation.rounds import net_of
 from scheduler.plan.statement import cut
 from scheduler.plan.verify import verify
+from tests.builders.random_worlds import random_world
 from tests.builders.worlds import World, world
 from tests.scheduler.consolidation.planning import plan_of
 
@@ -100,3 +101,10 @@ def test_places_without_an_order_are_none() -> None:
     assert not rearranged(compiled.arena, kinds, swap, 3, 0)
     assert not possible(compiled.arena, kinds, Counts({(2, x): 1}, {(0, x): 1}, frozenset({2}), frozenset()), 3, 0)
     assert int(compiled.arena.work[c.W_MOVES]) == 0
+
+
+def test_nodes_that_have_nothing_left_of_an_amount_stop_nobody() -> None:
+    """Over-committed nodes have less than nothing of it, and a share of nothing is no number."""
+    snapshot = random_world(403).snapshot()
+    plan = unproven(snapshot, Params(), 403, None, None)
+    assert verify(plan, snapshot).ok
