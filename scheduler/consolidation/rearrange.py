@@ -108,16 +108,41 @@ class Chains:
     def run(self) -> bool:
         """Whoever is found in the way goes early next time; if all go early the script itself is followed."""
         begin, opened = (int(self.a.work[c.W_MOVES]), int(self.a.work[c.W_CHAINS])), self.a.node[:, c.N_OPEN].copy()
-        inner = {p for p, source, _ in self.script.tolist() if source not in self.drained}
-        for turn in range(ROUNDS):
+        turn = 0
+        while turn < ROUNDS:
             if self._all():
-                return True
-            blamed = {p for q in self.asking for p in self.leavers[self.target[q]]} | set(self.asking)
+                spare = self._for_nobody(begin[0])
+                if not spare:
+                    return True
+                self._leave_out(spare)  # fewer each time, so it ends
+            else:
+                inner = {p for n, leavers in self.leavers.items() if n not in self.drained for p in leavers}
+                blamed = {p for q in self.asking for p in self.leavers[self.target[q]]} | set(self.asking)
+                more = blamed & inner - self.early
+                self.early |= more if more and turn < ROUNDS - 2 else inner
+                turn += 1
             back(self.a, begin, opened)
-            more = blamed & inner - self.early
-            self.early |= more if more and turn < ROUNDS - 2 else inner
             self.asking.clear()
         return False
+
+    def _for_nobody(self, begin: int) -> set[int]:
+        """Pods that leave a node that stays, and nobody comes there afterwards."""
+        came: set[int] = set()
+        spare: set[int] = set()
+        for p, source, target in self.a.log[begin : self.a.work[c.W_MOVES], [c.L_POD, c.L_SOURCE, c.L_TARGET]][
+            ::-1
+        ].tolist():
+            if source not in self.drained and source not in came:
+                spare.add(p)
+            came.add(target)
+        return spare
+
+    def _leave_out(self, spare: set[int]) -> None:
+        self.early -= spare
+        for p in spare:
+            del self.target[p]
+        for n, leavers in self.leavers.items():
+            self.leavers[n] = [p for p in leavers if p not in spare]
 
     def _all(self) -> bool:
         for p in self.target:

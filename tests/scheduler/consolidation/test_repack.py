@@ -13,6 +13,8 @@ from scheduler.consolidation.repack import Repack
 from scheduler.consolidation.rounds import net_of
 from scheduler.plan.statement import cut
 from scheduler.plan.verify import verify
+from tests.builders.answers import answer
+from tests.builders.checker import Judge
 from tests.builders.random_worlds import random_world
 from tests.builders.worlds import World, world
 from tests.scheduler.consolidation.planning import plan_of
@@ -108,3 +110,10 @@ def test_nodes_that_have_nothing_left_of_an_amount_stop_nobody() -> None:
     snapshot = random_world(403).snapshot()
     plan = unproven(snapshot, Params(), 403, None, None)
     assert verify(plan, snapshot).ok
+
+
+def test_nobody_leaves_a_node_that_stays_unless_somebody_comes_there() -> None:
+    """In this world a pod went early, for one who found room without it."""
+    made = random_world(1657)
+    plan = unproven(made.snapshot(), Params(), 1657, None, None)
+    assert plan.moves and Judge(made.document()).faults(answer(plan)) == []
