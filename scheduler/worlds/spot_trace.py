@@ -290,7 +290,7 @@ def _cpus(model: NDArray[np.int64], gpu: Floats, rng: np.random.Generator) -> Fl
     """Cores per worker: so many per GPU, no more than a node has for as many GPUs."""
     per_gpu = rng.choice([cores for cores, _ in CORES_PER_GPU], len(gpu), p=[share for _, share in CORES_PER_GPU])
     most = np.array([min(cores / gpus for _, gpus, cores in m.nodes) for m in MODELS])[model]
-    return np.maximum(1, np.floor(np.minimum(per_gpu, most) * np.maximum(gpu, 0.25)))
+    return np.asarray(np.maximum(1, np.floor(np.minimum(per_gpu, most) * np.maximum(gpu, 0.25))))
 
 
 def _organisations(count: int, rng: np.random.Generator) -> Floats:
