@@ -14,6 +14,7 @@ from scheduler.cluster.snapshot import Bools
 from scheduler.consolidation.arena import Compiled
 from scheduler.consolidation.exact import NOTHING, Counts, Model, Part, standing
 from scheduler.consolidation.kinds import Kinds
+from scheduler.consolidation.params import MAX_DEPTH
 from scheduler.consolidation.relaxation import least
 from scheduler.consolidation.repack import Repack
 from scheduler.consolidation.solver import NO_BOUND, TINY, Answer, GoOn, Question
@@ -56,8 +57,8 @@ class Asker:
         return self._further(part, Answer(found, upper, 0, effort))
 
     def _repack(self, part: Part) -> Repack | None:
-        """None where others may not make room, or moves are counted."""
-        if self.limit is not None or self.levels == 0:
+        """None where moves are counted, or chains kept short: there anybody may make room for anybody."""
+        if self.limit is not None or self.levels < MAX_DEPTH:
             return None
         return Repack(self.compiled, self.kinds, part, self.first, self.levels, self.seed, self.go_on)
 

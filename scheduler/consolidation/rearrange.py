@@ -16,6 +16,7 @@ from scheduler.consolidation.columns import NONE, Arena
 from scheduler.consolidation.exact import Counts
 from scheduler.consolidation.kinds import Kinds
 from scheduler.consolidation.moves import take_back
+from scheduler.consolidation.params import MAX_DEPTH
 from scheduler.consolidation.refill import Doubles
 from scheduler.consolidation.walk import Walk, first_fit
 
@@ -59,10 +60,10 @@ def _walked(a: Arena, kinds: Kinds, counts: Counts, levels: int, seed: int) -> b
 
 
 def rearranged(a: Arena, kinds: Kinds, counts: Counts, levels: int, seed: int) -> bool:
-    """The same by a script; where there is none, or pods may not make room, nothing moves."""
+    """The same by a script; where there is none, or chains are kept short, nothing moves."""
     a.node[sorted(counts.opened), c.N_OPEN] = 1
     a.node[sorted(counts.drained), c.N_OPEN] = 0
-    for attempt in range(TRIES if levels else 0):
+    for attempt in range(TRIES if levels == MAX_DEPTH else 0):
         script = _script(a, kinds, counts, np.random.default_rng([seed, attempt]).random(len(a.pod)))
         if script is not None:
             return Chains(a, script, counts.drained, levels).run()

@@ -60,7 +60,7 @@ def repack(compiled: Compiled, kinds: Kinds) -> Repack:
 
 def test_it_finds_places_and_an_order_that_both_judges_accept_where_chains_find_nothing() -> None:
     """There is room for one node less, with 2 % of a node to spare."""
-    chains, exact = (plan_of(tight(0), rounds=1, depth=1, exact_up_to=nodes) for nodes in (0, 40))
+    chains, exact = (plan_of(tight(0), rounds=1, exact_up_to=nodes) for nodes in (0, 40))
     assert (chains.net_emptied, exact.net_emptied, exact.bound.proven) == (0, 1, True)
     assert len(exact.moves) < 15
 
@@ -73,7 +73,7 @@ def test_every_beginning_of_its_plan_is_legal_alone() -> None:
     assert rearranged(compiled.arena, kinds, found, 3, 0)
     assert net_of(compiled) == 2
     snapshot = made.snapshot()
-    plan = unproven(snapshot, Params(rounds=1, depth=1), 0, None, None)
+    plan = unproven(snapshot, Params(rounds=1), 0, None, None)
     chains = {move.chain for move in plan.moves}
     for count in range(len(chains) + 1):
         shorter = cut(plan, snapshot, count)
