@@ -87,6 +87,7 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
     page.goto(f"{stack.url}{queued}")
     page.click("#unblock button")
     page.wait_for_selector("#unblock tbody", timeout=FINAL_MS)
+    placed = _placed(page)
     since = _changed(stack, page)
     page.context.close()
     return [
@@ -101,6 +102,9 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
         Shot("nodes", "operator", "/fleet/nodes/?sort=-stranded"),
         Shot("queue", "operator", "/queue/?text=wait-"),
         Shot("queue-job", "operator", queued),
+        Shot("placement", "operator", placed, "[data-planmap][data-ready=true]"),
+        Shot("tenants", "operator", "/tenants/"),
+        Shot("tenant", "operator", "/tenants/online/"),
         Shot("audit", "operator", "/audit/"),
         Shot("login", "", "/login/"),
     ]
@@ -201,6 +205,16 @@ def _with_cluster(stack: Stack, browser: Browser, server: str, prometheus: str) 
         Shot("add-cluster", "operator", "/sources/add"),
         Shot("idle", "operator", "/fleet/idle/", "#rows tbody", "#rows tbody"),
     ]
+
+
+def _placed(page: Page) -> str:
+    """The address of an answer to where a job of some nodes would go."""
+    page.goto("/placement/")
+    for field, value in {"pods": "6", "gpus": "4", "billions": "13"}.items():
+        page.fill(f"[name={field}]", value)
+    page.click("button:has-text('Find places')")
+    page.wait_for_selector("[data-planmap][data-ready=true]", timeout=FINAL_MS)
+    return page.url
 
 
 def _changed(stack: Stack, page: Page) -> str:
