@@ -17,12 +17,13 @@ from scheduler.placement.told import joint_json, joint_lines, placement_json, pl
 
 OPTIONS = {"required": "--same", "preferred": "--prefer", "count": "--gpus", "gpus": "--per-pod", "pods": "--gpus",
            "slice_pods": "--slice", "slice_level": "--slice"}  # fmt: skip
+PER_POD = 8
 
 
 def place(
     snapshot: SnapshotFile,
     gpus: Annotated[int | None, typer.Option(help="GPUs of the job.")] = None,
-    per_pod: Annotated[int, typer.Option(help="GPUs of each pod.")] = 8,
+    per_pod: Annotated[int | None, typer.Option(help=f"GPUs of each pod; default: {PER_POD}.")] = None,
     cpu_milli: Annotated[int, typer.Option(help="CPU of each pod, thousandths of a core.")] = 0,
     memory_mib: Annotated[int, typer.Option(help="Memory of each pod.")] = 0,
     model: Annotated[list[str] | None, typer.Option(help="GPU model accepted; repeatable; default: any.")] = None,
@@ -44,14 +45,17 @@ def place(
         world = read_snapshot(snapshot, cluster)
         if (gpus is None) == (not job):
             raise InputError("--gpus, --job", None, "give one of them")
+        asked = {"cpu_milli": cpu_milli, "memory_mib": memory_mib, "models": tuple(model or ())}
+        if job:
+            _says_itself({"same": same, "prefer": prefer, "per_pod": per_pod, "slice": slices, **asked})
         if job and len(job) > 1:
             _jointly(world, job, seed, json)
             return
         if job:
             request = request_of(world, job[0])
         else:
-            asked = {"cpu_milli": cpu_milli, "memory_mib": memory_mib, "models": tuple(model or ())}
-            request = Request(groups=(_group(gpus or 0, per_pod, slices, asked),), required=same, preferred=prefer)
+            group = _group(gpus or 0, PER_POD if per_pod is None else per_pod, slices, asked)
+            request = Request(groups=(group,), required=same, preferred=prefer)
         found = find_place(world, request)
     if json:
         print_json(placement_json(found))
@@ -59,6 +63,14 @@ def place(
         _show(found)
     if not found.ok:
         raise typer.Exit(NO)
+
+
+def _says_itself(given: dict[str, Any]) -> None:
+    """A pending job brings its own shape: what is said beside it would be left out in silence."""
+    for name, value in given.items():
+        if value not in (None, "", 0, ()):
+            option = "--model" if name == "models" else f"--{name.replace('_', '-')}"
+            raise InputError(option, value, "says nothing beside --job: the job brings its own shape")
 
 
 def _jointly(world: Snapshot, jobs: list[str], seed: int, json: bool) -> None:

@@ -61,6 +61,8 @@ def test_pending_jobs_go_one_by_one_or_all_at_once(snapshot: Path) -> None:
         (("--gpus", "8", "--same", "rack"), ("--same", "host, asw, cluster")),
         (("--gpus", "8", "--slice", "2"), ("--slice", "4:asw")),
         (("--job", "jobs/nobody"), ("--job", "no such gang or pod")),
+        (("--job", "jobs/p", "--same", "asw"), ("--same", "brings its own shape")),
+        (("--job", "jobs/p", "--per-pod", "4"), ("--per-pod", "brings its own shape")),
         (("--gpus", "8", "--cpu-milli", "-1"), ("--cpu-milli",)),
     ],
 )
