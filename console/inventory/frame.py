@@ -21,7 +21,7 @@ def register() -> None:
     own, fleet = "inventory.view_own", "inventory.view_fleet"
     register_entry(Entry("since", "Changes", "inventory:since", "arrows-diff", order=25, permission=own))
     register_entry(Entry("nodes", "Nodes", "inventory:nodes", "server", order=12, permission=own))
-    register_entry(Entry("pods", "Pods", "inventory:pods", "box", order=14, permission=own))
+    register_entry(Entry("pods", "Pods", "inventory:pods", "box", order=15, permission=own))
     register_entry(Entry("idle", "Idle", "inventory:idle", "zzz", order=27, permission=own))
     # For those who answer; operators come from their plans, and their bar is full.
     answers = "inventory.answer_release"

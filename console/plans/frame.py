@@ -20,7 +20,7 @@ def register() -> None:
             "Consolidation",
             "plans:list",
             "arrows-exchange",
-            order=20,
+            order=14,
             permission="plans.view_plan",
             short="Plans",
             count=_awaiting,

@@ -15,7 +15,7 @@ LEAST = 2  # letters before names are searched
 
 
 def register() -> None:
-    register_entry(Entry("queue", "Queue", "queue:list", "stack-2", order=16, permission=OWN))
+    register_entry(Entry("queue", "Queue", "queue:list", "stack-2", order=13, permission=OWN))
     register_hits("queue", _hits)
     topics.register("queue", _may_listen)
 
