@@ -102,7 +102,7 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
         Shot("nodes", "operator", "/fleet/nodes/?sort=-stranded"),
         Shot("queue", "operator", "/queue/?text=wait-"),
         Shot("queue-job", "operator", queued),
-        Shot("placement", "operator", placed, "[data-planmap][data-ready=true]"),
+        Shot("placement", "operator", placed),
         Shot("tenants", "operator", "/tenants/"),
         Shot("tenant", "operator", "/tenants/online/"),
         Shot("audit", "operator", "/audit/"),
@@ -210,10 +210,10 @@ def _with_cluster(stack: Stack, browser: Browser, server: str, prometheus: str) 
 def _placed(page: Page) -> str:
     """The address of an answer to where a job of some nodes would go."""
     page.goto("/placement/")
-    for field, value in {"pods": "6", "gpus": "4", "billions": "13"}.items():
+    for field, value in {"pods": "4", "gpus": "4", "billions": "13"}.items():
         page.fill(f"[name={field}]", value)
     page.click("button:has-text('Find places')")
-    page.wait_for_selector("[data-planmap][data-ready=true]", timeout=FINAL_MS)
+    page.wait_for_selector("#answer:not([data-live])", timeout=FINAL_MS)
     return page.url
 
 
