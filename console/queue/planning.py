@@ -66,7 +66,7 @@ def _unblock(inquiry: Inquiry) -> None:
         services.fail_inquiry(inquiry, "It does not wait any more.")
         return
     remedies = unblock(answer, row)
-    services.answer_inquiry(inquiry, reading, [_remedy(one) for one in remedies], solved(remedies))
+    services.answer_inquiry(inquiry, reading, [_remedy(one) for one in remedies], solved(row, remedies))
 
 
 def _remedy(remedy: Remedy) -> dict[str, Any]:

@@ -134,7 +134,10 @@ class StandingSerializer(serializers.Serializer[Any]):
     borrowed = serializers.IntegerField()
     lent = serializers.IntegerField()
     over = serializers.IntegerField(help_text="beyond what may be borrowed, or beyond the quota where nobody lends")
-    may_borrow = serializers.IntegerField(allow_null=True)
+    may_borrow = serializers.IntegerField(
+        allow_null=True, help_text="in all; null, too, for those who do not see the fleet: others leave it idle"
+    )
+    borrows = serializers.BooleanField(allow_null=True, help_text="whether it may borrow more than it does")
 
 
 class ModelStandingSerializer(serializers.Serializer[Any]):

@@ -39,6 +39,7 @@ class Standing(NamedTuple):
     lent: int
     over: int  # beyond what may be borrowed, or beyond the quota where nobody lends
     may_borrow: int | None  # in all, what is borrowed now included
+    borrows: bool | None = None  # whether it may borrow more than it does; None: nothing can be said
 
 
 def lineage(docs: Docs, tenant: str) -> Iterator[str]:

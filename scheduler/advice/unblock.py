@@ -115,8 +115,13 @@ def _together(remedies: list[Remedy]) -> list[Remedy]:
     ]
 
 
-def solved(remedies: tuple[Remedy, ...]) -> str:
-    """The best outcome of all; NONE where everything was looked at and nothing helps, so that no solution exists."""
+def solved(row: Explanation, remedies: tuple[Remedy, ...]) -> str:
+    """The best outcome of all; NONE where everything was looked at and nothing helps, so that no solution exists.
+
+    "" for a job that would start now: nothing is in its way, and nothing is to be solved.
+    """
+    if row.reason.word == FITS_NOW:
+        return ""
     outcomes = {remedy.outcome for remedy in remedies}
     return next((word for word in BEST_FIRST if word in outcomes), NONE)
 

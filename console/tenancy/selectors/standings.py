@@ -102,7 +102,7 @@ def tenant_tree(viewer: Any, filters: TenantFilters | None = None) -> Tree:
     of_key: defaultdict[Key, list[OfModel]] = defaultdict(list)
     for (key, model), standing in found.items():
         if not filters.model or model == filters.model:
-            of_key[key].append(OfModel(model, standing))
+            of_key[key].append(OfModel(model, standing if scope is None else _without_others(standing)))
     rows = [_row(page, key, depth, seen, of_key[key], caps, theirs) for key, depth in _in_order(seen, shown)]
     models = sorted({model for key, model in found if model and (scope is None or key[1] in scope)})
     return Tree(
@@ -116,6 +116,11 @@ def tenant_tree(viewer: Any, filters: TenantFilters | None = None) -> Tree:
         period_s=max((feed.period_s for feed in every), default=60),
         sources=len(every),
     )
+
+
+def _without_others(one: Standing) -> Standing:
+    """For who does not see the fleet: how much it may borrow is what others leave idle, and of one other its secret."""
+    return one._replace(may_borrow=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +211,7 @@ def summed(standings: Iterable[Standing]) -> Standing:
     every = list(standings)
     known = [one.nominal for one in every if one.nominal is not None]
     may = [one.may_borrow for one in every if one.may_borrow is not None]
+    borrows = [one.borrows for one in every if one.borrows is not None]
     return Standing(
         nominal=sum(known) if known else None,
         borrowing_limit=None,
@@ -217,6 +223,7 @@ def summed(standings: Iterable[Standing]) -> Standing:
         lent=sum(one.lent for one in every),
         over=sum(one.over for one in every),
         may_borrow=sum(may) if may else None,
+        borrows=any(borrows) if borrows else None,
     )
 
 

@@ -1,6 +1,6 @@
 """What an edit would do to everybody, by the newest use, before anything of it is kept."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from console.tenancy.selectors.people import tenant_scope
@@ -63,6 +63,8 @@ def preview(viewer: Any, planned: Planned) -> Preview:
     rows = [row for row in rows if _differs(row)]
     scope = tenant_scope(viewer)
     seen = [row for row in rows if scope is None or (row.kind == TENANT and row.name in scope)]
+    if scope is not None:  # how much may be borrowed is what others leave idle
+        seen = [replace(row, may_borrow_was=None, may_borrow=None) for row in seen]
     seen.sort(key=lambda row: (-max(0, row.over - row.over_was), row.kind, row.name, row.gpu_model))
     return Preview(seen[:MOST], len(rows) - len(seen), len(seen))
 

@@ -91,7 +91,8 @@ def _standing(
     unused = max(0, row.quota_milli - book.charged.get((name, model), 0))
     more = 0 if row.parent is None else max(0, (row.available_milli or 0) - unused)
     may = max(0, row.borrowed_milli - row.over_milli) + more
-    return Standing(said[0], said[1], said[2], *use, row.borrowed_milli, lent.get(name, 0), row.over_milli, may)
+    held = row.borrowed_milli, lent.get(name, 0), row.over_milli
+    return Standing(said[0], said[1], said[2], *use, *held, may, more > 0)
 
 
 _LIMITS = ("nominal", "borrowing_limit", "lending_limit")

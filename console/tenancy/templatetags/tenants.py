@@ -5,6 +5,7 @@ from typing import Any
 from django import template
 
 from console.tenancy.addresses import edit_address, tenant_address
+from console.tenancy.standing import Standing
 from console.ui.figures import DASH, number, whole_gpus
 
 register = template.Library()
@@ -33,6 +34,14 @@ def whole(milli: int | None) -> str:
     if milli is None:
         return DASH
     return number(round(milli / 1000)) if milli >= 1000 or not milli else "<1"
+
+
+@register.filter
+def may_borrow(standing: Standing) -> str:
+    """Whole GPUs; yes or no for those to whom the amount, which others leave idle, is not told."""
+    if standing.may_borrow is not None or standing.borrows is None:
+        return whole(standing.may_borrow)
+    return "yes" if standing.borrows else "no"
 
 
 @register.filter

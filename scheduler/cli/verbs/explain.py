@@ -6,7 +6,7 @@ import typer
 
 from scheduler.admission.planner import Explained, Explanation
 from scheduler.admission.planner import explain as explain_all
-from scheduler.admission.reasons import FITS_NOW, LABELS
+from scheduler.admission.reasons import LABELS
 from scheduler.admission.told import exact, rows_json
 from scheduler.advice.told import remedies_json
 from scheduler.advice.unblock import Limits, solved, unblock
@@ -60,7 +60,7 @@ def _plans(moves: bool | None, pod: str | None, position: int) -> bool:
 def _told(found: Explained, row: Explanation, moves: bool, seed: int) -> list[dict[str, Any]]:
     remedies = unblock(found, row, limits=Limits(moves=moves), seed=seed)
     advice = remedies_json(remedies)
-    solution = None if row.reason.word == FITS_NOW else solved(remedies)  # None: nothing is in its way
+    solution = solved(row, remedies) or None  # None: nothing is in its way
     return [{**one, "unblock": advice, "solution": solution} for one in rows_json(found, row)]
 
 

@@ -254,6 +254,11 @@ def test_a_tenant_sees_its_own_and_how_many_others_there_are() -> None:
         assert not any(word in seen for word in ("secret", "org", "77000", "HIDDEN", "98765"))
         assert [row.hidden > 0 for row in past] == [True, True]
         assert selectors.bill(user, MONTH, "secret").accounts == []
+    told(START + timedelta(hours=2), _row("d1", hp=1000))
+    edited(tenant_entry("d1", "org", H20=3), cohort_entry("c", H20=4), tenant_entry("org", cohort="c", H20=3))
+    (row,) = (row.whole for row in selectors.tenant_tree(tenant("d1")).rows if row.name == "d1")
+    assert (row.may_borrow, row.borrows) == (None, True)  # of one other tenant the amount is its idle sum
+    assert next(row.whole for row in selectors.tenant_tree(operator()).rows if row.name == "d1").may_borrow == 4000
     stranger = person(Role.TENANT_USER, "stranger")
     assert (selectors.tenant_tree(stranger).rows, list(selectors.editions(stranger))) == ([], [])
 

@@ -111,7 +111,10 @@ def test_moves_free_nothing_where_too_little_is_free() -> None:
     assert {kind: remedy.outcome for kind, remedy in remedies.items()} == {
         "victims": "none", "consolidation": "none", "wait": "unknown",
     }  # fmt: skip
-    assert solved(tuple(remedies.values())) == "unknown"
+    found = explain(built.snapshot())
+    assert solved(found.rows[0], tuple(remedies.values())) == "unknown"
+    free = explain(built.node("n2").snapshot())
+    assert solved(free.rows[0], unblock(free, free.rows[0])) == ""
     sized = _remedies(world().nodes("n1", "n2").pod("h", gpus=16))
     assert sized["smaller_shape"].numbers == {"pods": 1, "gpus_per_pod": 8, "fewer_gpus": 8}
     assert _remedies(world().node("n1").gang("g", 3).pod("g-0", gang="g"), "jobs/g") == {}
