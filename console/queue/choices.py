@@ -9,6 +9,7 @@ class Reason(TextChoices):
     MISCONFIGURED = "misconfigured", "Misconfigured"
     NO_SUCH_MODEL = "no_such_model", "No such GPU model"
     QUOTA = "quota", "Quota"
+    SPENT = "budget", "Budget spent"
     CONSTRAINT = "constraint", "Placement constraint"
     TOPOLOGY = "topology", "Topology"
     FRAGMENTATION = "fragmentation", "Fragmentation"
@@ -54,6 +55,7 @@ class RemedyKind(TextChoices):
     """What may make a job start; a test compares them with the core's."""
 
     QUOTA = "quota", "More quota"
+    SPENT = "budget", "A larger budget"
     VICTIMS = "victims", "Pods that would have to leave"
     MOVES = "consolidation", "Moves that make room"
     SHAPE = "smaller_shape", "A smaller shape"

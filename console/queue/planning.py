@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -12,11 +13,12 @@ from console.inventory.services import snapshot_of
 from console.queue import services
 from console.queue.models import Inquiry
 from console.queue.sightings import ClusterQueue, Explained, Name, Waiting
-from console.tenancy.selectors import tenant_records
+from console.tenancy.selectors import spent_budgets, tenant_records
 from scheduler.admission.planner import Explained as Answer
 from scheduler.admission.planner import Explanation, explain
 from scheduler.admission.quota import Book, book_of
-from scheduler.admission.reasons import WAITING_FOR_VICTIMS, Reason
+from scheduler.admission.reasons import SPENT, WAITING_FOR_VICTIMS, Reason
+from scheduler.admission.spending import Budget
 from scheduler.admission.tree import ALL, NO_QUOTA
 from scheduler.advice.unblock import Remedy, solved, unblock
 from scheduler.cluster.records import TenantRecord
@@ -24,6 +26,7 @@ from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Snapshot
 from scheduler.cluster.topology import ASW
 from scheduler.placement.entropy import entropy, gpus_by_place
 
+MILLI = 1000
 NAMED = 20  # nodes on which a job would start that are kept by name
 
 
@@ -34,7 +37,7 @@ def explain_newest(source_id: int) -> None:
     if reading is None or snapshot is None:
         return
     began = time.monotonic()
-    answer = explain(snapshot, book=book_for(snapshot))
+    answer = explain(snapshot, book=book_for(snapshot, reading.begun_at))
     clusters = tuple(_cluster(answer, place) for place in range(len(snapshot.clusters)))
     bound = bound_pods(snapshot, services.followed(source_id))
     found = Explained(reading.revision, clusters, bound, time.monotonic() - began)
@@ -60,7 +63,7 @@ def _unblock(inquiry: Inquiry) -> None:
     if reading is None or snapshot is None:
         services.fail_inquiry(inquiry, "The newest reading is not kept any more; ask again.")
         return
-    answer = explain(snapshot, book=book_for(snapshot))
+    answer = explain(snapshot, book=book_for(snapshot, reading.begun_at))
     row = next((one for one in answer.rows if (one.cluster, one.key) == (job.cluster, job.key)), None)
     if row is None:
         services.fail_inquiry(inquiry, "It does not wait any more.")
@@ -80,10 +83,32 @@ def _remedy(remedy: Remedy) -> dict[str, Any]:
     }
 
 
-def book_for(snapshot: Snapshot) -> Book:
-    """What is used here, under the quotas that the source brings and else under those of the book."""
+def book_for(snapshot: Snapshot, begun_at: datetime) -> Book:
+    """What is used here, under the quotas that the source brings and else under those of the book, and its budgets.
+
+    ``begun_at``: when the reading was begun, which is the snapshot's ``now_s``.
+    """
     theirs = [msgspec.to_builtins(record) for record in snapshot.tenant_records]
-    return book_of(snapshot, msgspec.convert(list(tenant_records(theirs)), list[TenantRecord]))
+    book = book_of(snapshot, msgspec.convert(list(tenant_records(theirs)), list[TenantRecord]))
+    return book.ruled(budgets=_budgets(snapshot, begun_at))
+
+
+def _budgets(snapshot: Snapshot, begun_at: datetime) -> Iterator[Budget]:
+    """Those that are spent; instants on the snapshot's clock."""
+    clusters = [cluster.name for cluster in snapshot.clusters]
+    for one in spent_budgets(clusters, snapshot.models):
+        burn, free = one.burn, one.burn.free_at
+        yield Budget(
+            tenant=burn.tenant,
+            unit=burn.unit,
+            period=burn.period.words,
+            limit_milli=burn.limit * MILLI,
+            spent_milli=round(burn.used * MILLI),
+            over_s=None if free is None else snapshot.now_s + int((free - begun_at).total_seconds()),
+            until="" if free is None else f"{free:%Y-%m-%d %H:%M} UTC",
+            raised_by=one.raised_by,
+            prices={place: cents * MILLI // 100 for place, cents in one.cents.items()},
+        )
 
 
 def _cluster(answer: Answer, place: int) -> ClusterQueue:
@@ -134,8 +159,9 @@ def _told(answer: Answer, row: Explanation) -> dict[str, Any]:
 
 
 def _starts_in(answer: Answer, row: Explanation) -> int | None:
-    """Seconds until it starts at the latest, where the core can say."""
-    until = row.reason.numbers.get("until_s") if row.reason.word == WAITING_FOR_VICTIMS else None
+    """Seconds until it starts, where the core can say: at the latest, or at the earliest for a budget alone."""
+    name = {WAITING_FOR_VICTIMS: "until_s", SPENT: "over_s"}.get(row.reason.word, "")
+    until = row.reason.numbers.get(name) if row.reason.word == WAITING_FOR_VICTIMS or not row.others else None
     return max(0, until - answer.now_s) if isinstance(until, int) else None
 
 

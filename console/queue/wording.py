@@ -23,6 +23,8 @@ def sentence_for(reason: Mapping[str, Any], scope: frozenset[str] | None) -> str
             return str(reason["sentence"])
         case Reason.QUOTA:
             return _quota(numbers)
+        case Reason.SPENT:
+            return _spent(numbers, numbers.get("at") in scope)
         case Reason.CONSTRAINT:
             return _constraint(numbers)
         case Reason.WAITING_FOR_VICTIMS:
@@ -35,7 +37,8 @@ def sentence_for(reason: Mapping[str, Any], scope: frozenset[str] | None) -> str
 
 
 _NAMES = {"at": "account", "possible": "possible at all", "until_s": "until", "seated_pods": "pods with room",
-          "nodes_of_unknown_place": "nodes of unknown place", "fault": "what is wrong"}  # fmt: skip
+          "nodes_of_unknown_place": "nodes of unknown place", "fault": "what is wrong",
+          "over_s": "free again"}  # fmt: skip
 
 
 def number_words(name: str, value: Any) -> tuple[str, str]:
@@ -48,6 +51,10 @@ def number_words(name: str, value: Any) -> tuple[str, str]:
         return label or _spaced(name), _spaced(words) if name in ("short_of", "fault", "cause", "limit") else words
     if name == "possible":
         return _NAMES[name], "yes" if value else "no"
+    if name.endswith("_milli_gpu_hours"):
+        return _spaced(name.removesuffix("_milli_gpu_hours")), f"{value / 1000:,.0f} GPU-hours"
+    if name.endswith("_milli_usd"):
+        return _spaced(name.removesuffix("_milli_usd")), f"{value / 1000:,.2f} USD"
     if name.endswith("_cpu_milli"):
         return label or _spaced(name.removesuffix("_cpu_milli")) + " CPU", f"{value / 1000:,.0f} cores"
     if name.endswith("_milli"):
@@ -69,6 +76,18 @@ def _quota(numbers: Mapping[str, Any]) -> str:
     return f"It asks for {asked} GPUs, and {left} may still be used under the quota of a group above yours.{never}"
 
 
+def _spent(numbers: Mapping[str, Any], own: bool) -> str:
+    """Who may raise it would name who stands above, and what a group above has used is not one's own."""
+    until = f" until {numbers['until']}" if numbers.get("until") else ""
+    if not own:
+        return f"Nothing more may start{until}: the budget of a group above yours is spent."
+    unit = str(numbers.get("unit"))
+    limit = number_words(f"limit_milli_{unit}", numbers.get(f"limit_milli_{unit}"))[1]
+    spent = number_words(f"spent_milli_{unit}", numbers.get(f"spent_milli_{unit}"))[1]
+    words = f"Nothing more may start{until}: the budget of {limit} {numbers.get('period')} is spent, {spent} in all."
+    return f"{words} Whoever sets your quotas may raise it."
+
+
 def _constraint(numbers: Mapping[str, Any]) -> str:
     word = str(numbers.get("constraint", "")).replace("_", "-") or DASH
     return f"There is room, where it may not run: {word} on {plural(numbers.get('nodes'), 'node')}."
@@ -79,10 +98,27 @@ def numbers_for(reason: Mapping[str, Any], scope: frozenset[str] | None) -> dict
     numbers = dict(reason["numbers"])
     if scope is None or reason["word"] in PLAIN or (reason["word"] == Reason.QUOTA and numbers.get("at") in scope):
         return numbers
+    if reason["word"] == Reason.SPENT:
+        return _spent_numbers(numbers, numbers.get("at") in scope)
     own = {"asked_milli", "available_milli", "missing_milli", "model", "possible", "constraint", "nodes", "pods"}
     if reason["word"] == Reason.CONSTRAINT:
         own -= {"pods"}  # names, where others refuse it
     return {name: value for name, value in numbers.items() if name in own}
+
+
+def _spent_numbers(numbers: Mapping[str, Any], own: bool) -> dict[str, Any]:
+    kept = {"unit", "period", "until"}
+    if own:
+        kept |= {"tenant", "at"} | {name for name in numbers if "_milli_" in name}
+    return {name: value for name, value in numbers.items() if name in kept}
+
+
+def remedy_cost(remedy: Mapping[str, Any], scope: frozenset[str] | None) -> float | None:
+    """By how much a group's budget is overspent is nothing that its members read."""
+    if remedy["kind"] == RemedyKind.SPENT and scope is not None and remedy["numbers"].get("at") not in scope:
+        return None
+    cost: float | None = remedy["cost"]
+    return cost
 
 
 def remedy_words(remedy: Mapping[str, Any], scope: frozenset[str] | None) -> str:
@@ -95,6 +131,11 @@ def remedy_words(remedy: Mapping[str, Any], scope: frozenset[str] | None) -> str
         case RemedyKind.QUOTA:
             then = "it would start" if found else "it would still wait for something else"
             return f"With {whole_gpus(numbers.get('missing_milli'))} more GPUs of quota {then}."
+        case RemedyKind.SPENT:
+            then = "it would start" if found else "it would still wait for something else"
+            return f"With a larger budget, its own or that of a group above, {then}."
+        case RemedyKind.WAIT if numbers.get("for") == "budget":
+            return "The budget is free again when its period ends, or enough of it has passed."
         case RemedyKind.VICTIMS if found:
             return f"{plural(numbers.get('pods'), 'pod')} of LP tier would have to leave."
         case RemedyKind.VICTIMS:

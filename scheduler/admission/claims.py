@@ -7,11 +7,11 @@ import numpy as np
 from scheduler.admission.jobs import Job
 from scheduler.admission.misfit import faults_of, sizes_of
 from scheduler.admission.quota import CAP, Book, Borrower, Refusal, returned
+from scheduler.admission.reasons import QUOTA, SPENT
+from scheduler.admission.spending import spent_reason
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Snapshot
 from scheduler.placement.prey import Prey, prey_of
 from scheduler.placement.victims import Claim, Relief, VictimRules, Victims, find_victims
-
-QUOTA = "quota"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,9 @@ def claimed(
             f"{refusal.at} may use {refusal.limit_milli / 1000:g} GPUs ({refusal.limit}): no pod's end changes that."
         )
         return Claimed(Victims(False, reason=QUOTA, detail=detail), refusal)
+    spent = book.spent(job.tenant, job.charged_at(snapshot), job.gpu_milli)
+    if spent:
+        return Claimed(Victims(False, reason=SPENT, detail=spent_reason(job.tenant or "", spent).sentence))
     rules = rules or VictimRules()
     prey = prey or prey_of(snapshot, snapshot.now_s if now_s is None else now_s, rules.assumed_age_s)
     wrong = faults_of(snapshot, prey.rules, sizes_of(snapshot, prey.rules), job)

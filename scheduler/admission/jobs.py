@@ -46,6 +46,11 @@ class Job:
         """Devices that its pending pods touch together, rounded up."""
         return -(-self.gpu_milli // WHOLE_GPU_MILLI)
 
+    def charged_at(self, snapshot: Snapshot) -> tuple[str, str, bool]:
+        """Where an hour of it is priced: cluster, the first model that it accepts ("" where it is not said), tier."""
+        model = next(iter(self.models), snapshot.models[0] if len(snapshot.models) == 1 else "")
+        return snapshot.clusters[self.cluster].name, model, self.lp
+
     @property
     def kind(self) -> tuple[object, ...]:
         """Jobs of one kind wait for the same: what one of them is told holds for all."""

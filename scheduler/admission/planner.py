@@ -18,6 +18,7 @@ from scheduler.admission.quota import Book, Refusal, book_of
 from scheduler.admission.reasons import FITS_NOW, PRECEDENCE, QUEUED, Reason, first
 from scheduler.admission.room import Room
 from scheduler.admission.seating import Seats, find, take
+from scheduler.admission.spending import spent_reason
 from scheduler.cluster.feasibility import eligibility
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Longs, Snapshot
 
@@ -149,21 +150,25 @@ def _walk(ground: Ground, stage: _Stage, jobs: Sequence[Job]) -> Iterator[Explan
 
 def _explained(ground: Ground, stage: _Stage, job: Job, position: int) -> Explanation:
     refusal, only = _by_quota(ground.snapshot, ground.later_book, job)
+    spent = ground.book.spent(job.tenant, job.charged_at(ground.snapshot), job.gpu_milli)
     held = _by_quota(ground.snapshot, ground.book, job)[0] if refusal is None and ground.leaving else None
     verdict = judge(ground, job, only)
     reasons = list(verdict.reasons)
     if refusal is not None:
         reasons.append(quota_reason(refusal))
+    if spent:
+        reasons.append(spent_reason(job.tenant or "", spent))
+    stopped = refusal is not None or bool(spent)
     if held is not None and verdict.fits:
         reasons.append(awaited_quota(ground, held))
     seats = None
-    if refusal is None and (verdict.fits or verdict.waits):
+    if not stopped and (verdict.fits or verdict.waits):
         starts = verdict.fits and held is None
         seats, behind = _staged(ground, stage, job, starts)
         reasons.append(behind) if behind else None
         if seats is not None and starts:
             reasons.append(_starts(ground.snapshot, seats))
-    if refusal is None and seats is None and not verdict.misfit:
+    if not stopped and seats is None and not verdict.misfit:
         _reserve(ground, stage, job, only)
     primary, others = first(reasons)
     return Explanation(

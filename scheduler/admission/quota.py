@@ -6,10 +6,11 @@ against caps.  Amounts are thousandths of GPUs.  A ``Book`` never changes: ``tak
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from scheduler.admission.spending import Budget, Place, Spending, budgets_of, spent_of
 from scheduler.admission.tree import ALL, NO_QUOTA, Account, Key, Tree, tree_of
 from scheduler.cluster.records import TenantRecord
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Longs, Snapshot
@@ -70,13 +71,25 @@ class _Bound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Book:
-    """``hp``, ``lp``: what each tenant's own pods use by (tenant, model), ALL among the models; others are derived."""
+    """``hp``, ``lp``: what each tenant's own pods use by (tenant, model), ALL among the models; others are derived.
+
+    What people decided beside quotas comes as plain data (``ruled``); without it nothing is stopped or ranked by it.
+    """
 
     tree: Tree
     hp: Mapping[Key, int]
     lp: Mapping[Key, int]
     charged: Mapping[Key, int]  # HP use of the account and of what its children use of it
     total: Mapping[str, int]  # HP and LP use of the account and all below
+    budgets: Mapping[str, tuple[Budget, ...]] = field(default_factory=dict)  # by tenant
+
+    def ruled(self, *, budgets: Iterable[Budget] = ()) -> "Book":
+        """The book under these decisions, in place of those it had."""
+        return replace(self, budgets=budgets_of(budgets))
+
+    def spent(self, tenant: str | None, place: Place, gpu_milli: int) -> tuple[Spending, ...]:
+        """The spent budgets that keep so much from starting, the tenant's own first."""
+        return spent_of(self.tree, self.budgets, tenant, place, gpu_milli) if self.budgets else ()
 
     def check(self, tenant: str | None, model: str, milli: int, *, lp: bool = False) -> Refusal | None:
         """Whether the tenant may use ``milli`` more of the model; nobody's pods and unlisted tenants have no quota."""
@@ -248,7 +261,7 @@ def book_of(snapshot: Snapshot, records: Iterable[TenantRecord] | None = None) -
 def under(book: Book, records: Iterable[TenantRecord]) -> Book:
     """The same use under other quotas: ``over`` of it is who would be over after an edit."""
     plain = ({key: milli for key, milli in use.items() if key[1] != ALL} for use in (book.hp, book.lp))
-    return opened(tree_of(records), *plain)
+    return replace(opened(tree_of(records), *plain), budgets=book.budgets)
 
 
 def returned(book: Book, snapshot: Snapshot, pods: Bools) -> Book:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 MISCONFIGURED = "misconfigured"  # it could start on no cluster like this one, whoever left
 NO_SUCH_MODEL = "no_such_model"  # no node has a GPU model that it accepts
 QUOTA = "quota"  # its tenant may not use so much more
+SPENT = "budget"  # its tenant, or who stands above it, has spent its budget
 CONSTRAINT = "constraint"  # there is room, where its selectors, tolerations or (anti-)affinity do not let it
 TOPOLOGY = "topology"  # there is room, but not in one domain of the level that it requires
 FRAGMENTATION = "fragmentation"  # enough is free in sum, in pieces that do not hold its pods
@@ -23,6 +24,7 @@ PRECEDENCE = (
     MISCONFIGURED,
     NO_SUCH_MODEL,
     QUOTA,
+    SPENT,
     CONSTRAINT,
     TOPOLOGY,
     FRAGMENTATION,
@@ -37,6 +39,7 @@ LABELS = {
     MISCONFIGURED: "Misconfigured",
     NO_SUCH_MODEL: "No such GPU model",
     QUOTA: "Quota",
+    SPENT: "Budget spent",
     CONSTRAINT: "Placement constraint",
     TOPOLOGY: "Topology",
     FRAGMENTATION: "Fragmentation",

@@ -22,11 +22,13 @@ from scheduler.admission.reasons import (
     FRAGMENTATION,
     MISCONFIGURED,
     QUOTA,
+    SPENT,
     TOPOLOGY,
     gpus,
     some,
 )
 from scheduler.admission.seating import find
+from scheduler.admission.spending import USD, amount, over_s
 from scheduler.cluster.build import restrict
 from scheduler.cluster.feasibility import eligibility
 from scheduler.cluster.hardware import accelerator
@@ -40,7 +42,9 @@ from scheduler.placement.victims import VictimRules
 from scheduler.plan.goal import GANG
 from scheduler.plan.plan import Plan
 
-QUOTA_MORE, VICTIMS, MOVES, SHAPE, MODEL, WAIT = "quota", "victims", "consolidation", "smaller_shape", "model", "wait"
+QUOTA_MORE, BUDGET_MORE, VICTIMS, MOVES, SHAPE, MODEL, WAIT = (
+    "quota", "budget", "victims", "consolidation", "smaller_shape", "model", "wait",
+)  # fmt: skip
 FOUND, BUDGET, UNSTATED, NONE = "found", "budget", "unknown", "none"
 BEST_FIRST = (FOUND, BUDGET, UNSTATED, NONE)
 Value = int | float | str | None
@@ -91,25 +95,70 @@ def unblock(
         return tuple(_smaller(found, ground, row.job)) if row.reason.numbers.get("fault") == "size" else ()
     remedies = [
         *_quota(found, row),
+        *_budget(found, row),
         *_victims(found, row, limits),
         *_moves(found, row, words, limits, seed),
         *_smaller(found, ground, row.job),
         *_models(found, ground, row.job),
-        *(() if QUOTA in words else _patience(ground, row.job, estimates or {})),  # others' ends free no quota
+        *(() if words & {QUOTA, SPENT} else _patience(ground, row.job, estimates or {})),  # others' ends free no quota
     ]
     remedies = _together(remedies)
     return tuple(sorted(remedies, key=lambda remedy: BEST_FIRST.index(remedy.outcome)))
 
 
+def _without(row: Explanation, word: str) -> list[str]:
+    """What else is in its way."""
+    return [one for one in (row.reason.word, *(other.word for other in row.others)) if one != word]
+
+
+def _budget(found: Explained, row: Explanation) -> Iterator[Remedy]:
+    """Raise every spent budget of its line, or wait until none of them is spent any more."""
+    spent = found.book.spent(row.job.tenant, row.job.charged_at(found.snapshot), row.job.gpu_milli)
+    if not spent:
+        return
+    rest = _without(row, SPENT)
+    outcome = FOUND if not rest else NONE
+    then = "it would start" if not rest else f"it would still wait: {rest[0].replace('_', ' ')}"
+    each = [
+        f"that of {one.budget.tenant} ({one.budget.period}) by {amount(one.missing_milli, one.budget.unit)}"
+        + ("" if one.hour_milli is not None else ", and what it costs, of which nobody says the price")
+        for one in spent
+    ]
+    who = next((f" {one.budget.raised_by} may do so." for one in spent if one.budget.raised_by), "")
+    first = spent[0]
+    yield Remedy(
+        BUDGET_MORE, outcome, first.missing_milli / WHOLE_GPU_MILLI, "USD" if first.budget.unit == USD else "GPU-hours",
+        f"Raise the budget: {'; '.join(each)}, which pays for its first hour, and {then}.{who}",
+        {
+            "at": first.budget.tenant, "period": first.budget.period, "spent_budgets": len(spent),
+            f"missing_milli_{first.budget.unit}": first.missing_milli,
+            f"hour_milli_{first.budget.unit}": first.hour_milli,
+        },
+    )  # fmt: skip
+    end = over_s(spent)
+    if end is None:
+        detail = "Nobody knows when the budget is free again."
+        yield Remedy(WAIT, UNSTATED, None, "seconds", detail, {"for": "budget"})
+        return
+    until = max((one.budget for one in spent), key=lambda budget: budget.over_s or 0).until
+    detail = f"Its budget is free again {until or f'in {end - found.now_s} s'} at the earliest; then {then}."
+    yield Remedy(WAIT, outcome, max(0, end - found.now_s), "seconds", detail, {"start_s": end, "for": "budget"})
+
+
 def _together(remedies: list[Remedy]) -> list[Remedy]:
-    """Quota that is not enough alone helps with moves that are not: then the quota is the remedy and names them."""
+    """What is not enough alone helps with moves that are not: then more quota, or budget, is the remedy and names them.
+
+    Who lacks both has two more things in its way.
+    """
+    lacking = {one.kind for one in remedies} & {QUOTA_MORE, BUDGET_MORE}
+    only = next(iter(lacking)) if len(lacking) == 1 else ""
     moves = next((one for one in remedies if one.kind == MOVES and one.plan is not None), None)
     if moves is None:
         return remedies
     with_moves = f" Together with {some(len(moves.plan.moves) if moves.plan else 0, 'move')} it would start."
     return [
         replace(one, outcome=FOUND, detail=one.detail + with_moves, numbers={**one.numbers, "together_with": MOVES})
-        if one.kind == QUOTA_MORE and one.outcome == NONE
+        if one.kind == only and one.outcome == NONE
         else one
         for one in remedies
     ]
@@ -134,7 +183,7 @@ def _quota(found: Explained, row: Explanation) -> Iterator[Remedy]:
         return
     refusal = min(known, key=lambda one: (one.missing_milli, one.model))
     lenders = [] if refusal.limit == CAP else list(found.book.lenders(refusal.tenant, refusal.model))
-    rest = [word for word in (row.reason.word, *(other.word for other in row.others)) if word != QUOTA]
+    rest = _without(row, QUOTA)
     # More quota alone starts it only where nothing else is in its way.
     outcome = FOUND if not rest else NONE
     then = "it would start" if not rest else f"it would still wait: {rest[0].replace('_', ' ')}"
@@ -198,7 +247,8 @@ def _moves(found: Explained, row: Explanation, words: set[str], limits: Limits, 
         yield _no_moves(plan)
         return
     lost = _gpu_seconds(snapshot, plan, limits.rates)
-    still = " It would still need quota." if QUOTA in words else ""
+    short = [what for word, what in ((QUOTA, "quota"), (SPENT, "budget")) if word in words]
+    still = f" It would still need {' and '.join(short)}." if short else ""
     waves = max(plan.wave_of, default=-1) + 1
     yield Remedy(
         MOVES, NONE if still else FOUND, lost, "GPU-seconds",
@@ -244,6 +294,8 @@ def _smaller(found: Explained, ground: Ground, job: Job) -> Iterator[Remedy]:
 
 
 def _within_quota(found: Explained, job: Job) -> bool:
+    if found.book.spent(job.tenant, job.charged_at(found.snapshot), job.gpu_milli):
+        return False
     models = [m for m in job.models if m in found.snapshot.models] or list(found.snapshot.models)
     return any(found.book.check(job.tenant, model, job.gpu_milli, lp=job.lp) is None for model in models)
 
@@ -271,7 +323,7 @@ def _shape(asked: int, size: int, pods: int) -> Remedy:
 def _models(found: Explained, ground: Ground, job: Job) -> Iterator[Remedy]:
     """Models that its owner does not name and where it would fit now; whoever owns it has to allow them."""
     snapshot = found.snapshot
-    if not job.models or not job.gpu_milli:
+    if not job.models or not job.gpu_milli or found.book.spent(job.tenant, job.charged_at(snapshot), job.gpu_milli):
         return
     specs = {part.shape[1] for part in job.parts}
     open_specs = tuple(

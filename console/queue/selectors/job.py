@@ -24,7 +24,7 @@ from console.queue.selectors.job_parts import (
     JobSighting,
     RemedyRow,
 )
-from console.queue.wording import number_words, numbers_for, remedy_words, sentence_for
+from console.queue.wording import number_words, numbers_for, remedy_cost, remedy_words, sentence_for
 from console.tenancy.selectors import tenant_scope
 
 SHOWN_MEMBERS = 200
@@ -196,9 +196,8 @@ def inquiry_of(row: Job, scope: frozenset[str] | None) -> InquiryRow | None:
 def _remedy(remedy: dict[str, Any], scope: frozenset[str] | None) -> RemedyRow:
     kind, outcome = RemedyKind(remedy["kind"]), Outcome(remedy["outcome"])
     words = remedy_words(remedy, scope)
-    return RemedyRow(
-        kind.value, str(kind.label), outcome.value, str(outcome.label), remedy["cost"], remedy["unit"], words
-    )
+    cost = remedy_cost(remedy, scope)
+    return RemedyRow(kind.value, str(kind.label), outcome.value, str(outcome.label), cost, remedy["unit"], words)
 
 
 def _sighting(row: Sighting) -> JobSighting:

@@ -73,6 +73,8 @@ def starts_words(card: JobCard, now: datetime) -> str:
 def starts_note(card: JobCard) -> str:
     if card.primary is not None and card.primary.reason == Reason.FITS_NOW:
         return "once the cluster's scheduler binds it"
+    if card.primary is not None and card.primary.reason == Reason.SPENT and card.starts_by is not None:
+        return "at the earliest, when its budget is free again"
     return "nobody can say yet" if card.starts_by is None else "at the latest, as those leave for whom it waits"
 
 
@@ -136,4 +138,4 @@ def cost_words(one: RemedyRow) -> str:
             return duration(one.cost)
         case "of the rate":
             return f"× {one.cost:g} of the rate"
-    return f"{one.cost:g} {one.unit}"
+    return f"{one.cost:,.2f} USD" if one.unit == "USD" else f"{one.cost:,.10g} {one.unit}"

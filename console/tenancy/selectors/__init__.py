@@ -12,7 +12,7 @@ from console.tenancy.selectors.book import (
     editions,
     seen_by,
 )
-from console.tenancy.selectors.budgets import Burn, burns, stops
+from console.tenancy.selectors.budgets import Burn, Spent, burns, spent_budgets, stops
 from console.tenancy.selectors.charges import Account, Bill, Line, Sum, bill, counting_now, history_of
 from console.tenancy.selectors.people import TokenRow, may_edit, members_of, permissions_of, tenant_scope, tokens_of
 from console.tenancy.selectors.records import Theirs, min_runtimes, tenant_records, theirs_of
@@ -37,6 +37,7 @@ __all__ = [
     "Line",
     "OneTenant",
     "Page",
+    "Spent",
     "Stretch",
     "Sum",
     "TenantFilters",
@@ -59,6 +60,7 @@ __all__ = [
     "min_runtimes",
     "permissions_of",
     "seen_by",
+    "spent_budgets",
     "stops",
     "tenant_names",
     "tenant_of",

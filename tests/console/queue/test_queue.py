@@ -2,6 +2,7 @@
 
 import html
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
@@ -24,8 +26,10 @@ from console.queue.services import keeping
 from console.queue.sightings import Explained
 from console.rest.errors import Conflict
 from console.tenancy.models import Tenant
+from console.tenancy.services import UsageRow, record_usage
 from scheduler.admission.reasons import LABELS, PRECEDENCE
 from scheduler.advice import unblock
+from tests.builders.books import edited, tenant_entry
 from tests.builders.fleets import read
 from tests.builders.people import operator, tenant
 from tests.builders.worlds import world
@@ -200,9 +204,35 @@ def test_what_would_unblock_it_is_asked_once_and_answered_on_a_reading() -> None
 
 
 def test_remedies_have_the_words_of_the_core() -> None:
-    assert {*RemedyKind.values} == {unblock.QUOTA_MORE, unblock.VICTIMS, unblock.MOVES, unblock.SHAPE, unblock.MODEL,
-                                    unblock.WAIT}  # fmt: skip
+    assert {*RemedyKind.values} == {unblock.QUOTA_MORE, unblock.BUDGET_MORE, unblock.VICTIMS, unblock.MOVES,
+                                    unblock.SHAPE, unblock.MODEL, unblock.WAIT}  # fmt: skip
     assert {*Outcome.values} == {*unblock.BEST_FIRST}
+
+
+def test_a_spent_budget_holds_jobs_and_whoever_is_below_reads_no_name_and_no_sum() -> None:
+    above, own = {"rolling-2": {"gpu_hours": 1}, "rolling-7": {"usd": 5}}, {"rolling-7": {"usd": 0}}
+    edited(tenant_entry("secretive", budgets=above), tenant_entry("t1", "secretive", budgets=own))
+    at, use = timezone.now(), [UsageRow("default", "t1", "H100-SXM5-80GB", 3000, 0, 0)]
+    record_usage(77, "s", use, at - timedelta(hours=1), stood=None)
+    record_usage(77, "s", use, at, stood=(at - timedelta(hours=1), at))
+    explained(world().node("n1").pod("h", gpus=2))
+    row = job("h")
+    assert (row.reason, row.told["reason"]["numbers"]["spent_budgets"]) == ("budget", 3)
+    planning.unblock_job(services.ask_unblock(operator(), row).pk)
+    every, mine = (selectors.job_card(who, "default", "jobs/h") for who in (operator(), tenant("t1")))
+    assert every.inquiry is not None
+    raised = next(one for one in every.inquiry.remedies if one.kind == "budget")
+    assert (raised.outcome, raised.cost, raised.unit) == ("found", 34.4, "USD"), "three GPU-hours, and two more"
+    assert "that of secretive (last 2 days) by 4 GPU-hours" in raised.sentence
+    assert "secretive" not in repr(mine)
+    assert mine.primary is not None
+    assert "the budget of 0.00 USD last 7 days is spent, 20.64 USD in all" in mine.primary.sentence
+    edited(tenant_entry("t1", "secretive"))
+    explained(world(2000).node("n1").pod("h", gpus=2))
+    below = selectors.job_card(tenant("t1"), "default", "jobs/h").primary
+    assert below is not None
+    assert below.sentence.startswith("Nothing more may start until ")
+    assert "GPU-hours" not in repr(below), "what the group above has used is not told"
 
 
 COSTS = ("/queue/?limit=200", "/queue/?show=running", "/api/v1/queue/", "/queue/default/jobs/p0/")
