@@ -13,14 +13,16 @@ from console.inventory.services import snapshot_of
 from console.queue import services
 from console.queue.models import Inquiry
 from console.queue.sightings import ClusterQueue, Explained, Name, Waiting
-from console.tenancy.selectors import spent_budgets, tenant_records
+from console.tenancy.selectors import min_runtimes, priority_classes, spent_budgets, tenant_records
+from scheduler.admission.classes import PriorityClass
 from scheduler.admission.planner import Explained as Answer
 from scheduler.admission.planner import Explanation, explain
 from scheduler.admission.quota import Book, book_of
 from scheduler.admission.reasons import SPENT, WAITING_FOR_VICTIMS, Reason
 from scheduler.admission.spending import Budget
 from scheduler.admission.tree import ALL, NO_QUOTA
-from scheduler.advice.unblock import Remedy, solved, unblock
+from scheduler.advice.remedy import Remedy
+from scheduler.advice.unblock import solved, unblock
 from scheduler.cluster.records import TenantRecord
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Snapshot
 from scheduler.cluster.topology import ASW
@@ -84,13 +86,14 @@ def _remedy(remedy: Remedy) -> dict[str, Any]:
 
 
 def book_for(snapshot: Snapshot, begun_at: datetime) -> Book:
-    """What is used here, under the quotas that the source brings and else under those of the book, and its budgets.
+    """What is used here, under the quotas that the source brings and else under those of the book, and what it decides.
 
     ``begun_at``: when the reading was begun, which is the snapshot's ``now_s``.
     """
     theirs = [msgspec.to_builtins(record) for record in snapshot.tenant_records]
     book = book_of(snapshot, msgspec.convert(list(tenant_records(theirs)), list[TenantRecord]))
-    return book.ruled(budgets=_budgets(snapshot, begun_at))
+    classes = [PriorityClass(name, value, frozenset(tenants)) for name, value, tenants in priority_classes()]
+    return book.ruled(budgets=_budgets(snapshot, begun_at), min_runtime_s=min_runtimes(), classes=classes)
 
 
 def _budgets(snapshot: Snapshot, begun_at: datetime) -> Iterator[Budget]:
@@ -153,6 +156,7 @@ def _told(answer: Answer, row: Explanation) -> dict[str, Any]:
         "blocks": [[block.level, block.pods, block.gpu_milli] for block in row.largest],
         "seats": [snapshot.node_name[n] for n in nodes[:NAMED]],
         "seat_nodes": len(nodes),
+        "class": row.called or "",
         "starts_in_s": _starts_in(answer, row),
         "quota": list(_quota(answer.book, row)),
     }

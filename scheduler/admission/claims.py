@@ -6,20 +6,22 @@ import numpy as np
 
 from scheduler.admission.jobs import Job
 from scheduler.admission.misfit import faults_of, sizes_of
-from scheduler.admission.quota import CAP, Book, Borrower, Refusal, returned
+from scheduler.admission.promises import Lent, borrowed_units, lent_of, promised
+from scheduler.admission.quota import CAP, Book, Refusal, returned
 from scheduler.admission.reasons import QUOTA, SPENT
 from scheduler.admission.spending import spent_reason
-from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Snapshot
-from scheduler.placement.prey import Prey, prey_of
+from scheduler.cluster.snapshot import Bools, Snapshot
+from scheduler.placement.prey import prey_of
 from scheduler.placement.victims import Claim, Relief, VictimRules, Victims, find_victims
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """``refusal``: the quota that stands in the way whoever leaves; then nobody is named."""
+    """``refusal``: the quota that stands in the way whoever leaves; then nobody is named.  ``lent``: its own share."""
 
     victims: Victims
     refusal: Refusal | None = None
+    lent: Lent | None = None
 
 
 def claim_of(snapshot: Snapshot, job: Job, book: Book) -> Claim:
@@ -28,8 +30,10 @@ def claim_of(snapshot: Snapshot, job: Job, book: Book) -> Claim:
     now, book = book, returned(book, snapshot, leaving)
     models = [m for m in job.models if m in snapshot.models] or list(snapshot.models)
     taken = np.zeros(len(leaving), np.bool_)
-    for one in {one for model in models for one in book.borrowers(job.tenant, model, job.gpu_milli)}:
-        taken |= _borrowed(snapshot, one, leaving)
+    for model in models:
+        for one in book.borrowers(job.tenant, model, job.gpu_milli):
+            if one.tenant in snapshot.tenants:
+                taken[[p for unit in borrowed_units(snapshot, one, model, leaving) for p in unit]] = True
     reliefs, awaited = [], np.zeros(len(leaving), np.bool_)
     for account in book.tree.line(job.tenant) if job.tenant is not None else ():
         if account.cap_milli is None:
@@ -46,18 +50,19 @@ def claim_of(snapshot: Snapshot, job: Job, book: Book) -> Claim:
         awaited=frozenset(np.flatnonzero(awaited).tolist()),
         reliefs=tuple(reliefs),
         forbidden=_closed(snapshot, job, book),
+        below=book.ranks.below(snapshot, job.tenant, job.priority),
     )
 
 
 def claimed(
-    snapshot: Snapshot, job: Job, book: Book, *, now_s: int | None = None, rules: VictimRules | None = None,
-    prey: Prey | None = None,
-) -> Claimed:  # fmt: skip
+    snapshot: Snapshot, job: Job, book: Book, *, now_s: int | None = None, rules: VictimRules | None = None
+) -> Claimed:
     """Victims for the job, checked against its quota as it will be when they have left: the cap net of them.
 
     Nobody is named for a job that could start on no cluster like this one, such as a gang that lacks members.
     """
-    refusal = standing_refusal(snapshot, job, returned(book, snapshot, snapshot.pod_live & snapshot.pod_terminating))
+    later = returned(book, snapshot, snapshot.pod_live & snapshot.pod_terminating)
+    refusal = standing_refusal(snapshot, job, later)
     if refusal is not None:
         detail = (
             f"{refusal.at} may use {refusal.limit_milli / 1000:g} GPUs ({refusal.limit}): no pod's end changes that."
@@ -67,11 +72,13 @@ def claimed(
     if spent:
         return Claimed(Victims(False, reason=SPENT, detail=spent_reason(job.tenant or "", spent).sentence))
     rules = rules or VictimRules()
-    prey = prey or prey_of(snapshot, snapshot.now_s if now_s is None else now_s, rules.assumed_age_s)
+    instant = snapshot.now_s if now_s is None else now_s
+    prey = prey_of(promised(snapshot, later), instant, rules.assumed_age_s)
     wrong = faults_of(snapshot, prey.rules, sizes_of(snapshot, prey.rules), job)
     if wrong:
         return Claimed(Victims(False, reason=wrong[0].word, detail=wrong[0].sentence))
-    return Claimed(find_victims(snapshot, claim_of(snapshot, job, book), rules=rules, prey=prey))
+    lent = lent_of(snapshot, job, later, instant)
+    return Claimed(find_victims(snapshot, claim_of(snapshot, job, book), rules=rules, prey=prey), lent=lent)
 
 
 def standing_refusal(snapshot: Snapshot, job: Job, book: Book) -> Refusal | None:
@@ -95,29 +102,6 @@ def _closed(snapshot: Snapshot, job: Job, book: Book) -> frozenset[int]:
 
 def _full(refusal: Refusal | None) -> bool:
     return refusal is not None and refusal.limit != CAP
-
-
-def _borrowed(snapshot: Snapshot, borrower: Borrower, leaving: Bools) -> Bools:
-    """[p] LP pods that hold what the tenant borrows: lowest priority first, then the youngest; gangs whole.
-
-    Nobody is reclaimed from further than the pod, or gang, with which the tenant no longer borrows.
-    """
-    mine = _of_tenants(snapshot, {borrower.tenant}) & snapshot.pod_lp & ~leaving
-    units: dict[int, list[int]] = {}
-    for p in np.flatnonzero(mine).tolist():
-        gang = int(snapshot.pod_gang[p])
-        units.setdefault(-2 - p if gang == UNKNOWN else gang, []).append(p)
-    started = np.where(snapshot.pod_started_s == ABSENT, 0, snapshot.pod_started_s)
-    ordered = sorted(
-        units.values(), key=lambda pods: (int(snapshot.pod_priority[pods].max()), -int(started[pods].max()), pods)
-    )
-    chosen, excess = np.zeros(len(mine), np.bool_), borrower.excess_milli
-    for pods in ordered:
-        if excess <= 0:
-            break
-        chosen[pods] = True
-        excess -= int((snapshot.pod_gpus[pods].astype(np.int64) * snapshot.pod_gpu_milli[pods]).sum())
-    return chosen
 
 
 def _of_tenants(snapshot: Snapshot, names: set[str]) -> Bools:

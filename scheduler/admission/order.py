@@ -1,4 +1,4 @@
-"""The order of the queue: HP before LP, then priority, then who has the smallest share so far, then who waits longest.
+"""The order of the queue: HP before LP, then class or else priority, then the smallest share, then the longest wait.
 
 Among jobs of one priority, shares grow as jobs are taken: the tenant with the smallest one gives its next job, which is
 counted as if it ran.  A tenant's place follows the tree from above: first its department's share, then its own.
@@ -50,8 +50,9 @@ def queue_order(snapshot: Snapshot, jobs: Sequence[Job], book: Book, rules: Queu
     if rules.past:
         uses = mixed(uses, decayed(book, rules.past, now_s, rules.half_life_s), rules.past_percent)
     classes: dict[tuple[int, bool, int], list[Job]] = defaultdict(list)
+    ranks = book.ranks
     for job in jobs:
-        classes[job.cluster, job.lp, -job.priority].append(job)
+        classes[job.cluster, job.lp, -ranks.standing(job.tenant, job.priority)].append(job)
     ordered: list[Job] = []
     for key in sorted(classes):
         alike = sorted(classes[key], key=lambda job: _age(job, rules))

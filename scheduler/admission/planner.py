@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from scheduler.admission.backfill import Backfill, Reservation, backfills, ends_of, reserve
+from scheduler.admission.classes import ahead_words, called
 from scheduler.admission.diagnosis import Ground, Verdict, awaited_quota, ground_of, judge, quota_reason
 from scheduler.admission.jobs import Job, pending_jobs
 from scheduler.admission.order import QueueRules, queue_order
+from scheduler.admission.promises import Lent, lent_of
 from scheduler.admission.quota import Book, Refusal, book_of
-from scheduler.admission.reasons import FITS_NOW, PRECEDENCE, QUEUED, Reason, first
+from scheduler.admission.reasons import CAPACITY, FITS_NOW, FRAGMENTATION, PRECEDENCE, QUEUED, TOPOLOGY, Reason, first
 from scheduler.admission.room import Room
 from scheduler.admission.seating import Seats, find, take
 from scheduler.admission.spending import spent_reason
@@ -45,6 +47,7 @@ class Explanation:
     others: tuple[Reason, ...]
     largest: tuple[Block, ...]  # one node, then the levels of the network from the closest, then the cluster
     seats: Seats | None  # where it would start now, or when others have left; None: nowhere
+    called: str | None  # its priority class; None: it is in none, or there are none
 
     @property
     def key(self) -> str:
@@ -125,6 +128,8 @@ class _Stage:
     ends: Longs | None = None  # [p] where backfill is asked for
     taken: list[Seats] = field(default_factory=list)
     reserved: list[Reservation] = field(default_factory=list)
+    lent: dict[tuple[object, ...], Lent | None] = field(default_factory=dict)
+    ahead: Counter[str] = field(default_factory=Counter)  # jobs of the cluster so far, by class
 
     def closed(self, job: Job, now_s: int) -> tuple[int, ...]:
         """Nodes that are reserved for others from before the instant at which the job would end."""
@@ -144,8 +149,12 @@ def _walk(ground: Ground, stage: _Stage, jobs: Sequence[Job]) -> Iterator[Explan
     position, cluster = 0, UNKNOWN
     for job in jobs:
         position = position + 1 if job.cluster == cluster else 1
+        if job.cluster != cluster:
+            stage.ahead.clear()
         cluster = job.cluster
-        yield _explained(ground, stage, job, position)
+        row = _explained(ground, stage, job, position)
+        stage.ahead[called(row.called)] += 1
+        yield row
 
 
 def _explained(ground: Ground, stage: _Stage, job: Job, position: int) -> Explanation:
@@ -170,10 +179,25 @@ def _explained(ground: Ground, stage: _Stage, job: Job, position: int) -> Explan
             reasons.append(_starts(ground.snapshot, seats))
     if not stopped and seats is None and not verdict.misfit:
         _reserve(ground, stage, job, only)
-    primary, others = first(reasons)
-    return Explanation(
-        job, ground.snapshot.clusters[job.cluster].name, position, primary, others, _blocks(job, verdict), seats
-    )
+    primary, others = first([*_lent(ground, stage, job, reasons)])
+    found = ground.book.ranks.of(job.tenant, job.priority)
+    name, called = ground.snapshot.clusters[job.cluster].name, None if found is None else found.name
+    return Explanation(job, name, position, primary, others, _blocks(job, verdict), seats, called)
+
+
+def _lent(ground: Ground, stage: _Stage, job: Job, reasons: Sequence[Reason]) -> Iterator[Reason]:
+    """Where room is short and its own share is lent, what of that is protected."""
+    for reason in reasons:
+        if reason.word not in (CAPACITY, FRAGMENTATION, TOPOLOGY) or job.lp or not ground.book.min_runtime_s:
+            yield reason
+            continue
+        key = (job.tenant, job.models, job.gpu_milli)
+        if key not in stage.lent:
+            stage.lent[key] = lent_of(ground.snapshot, job, ground.later_book, ground.now_s)
+        lent = stage.lent[key]
+        words = "" if lent is None else lent.words(ground.now_s)
+        numbers = {**reason.numbers, **lent.numbers} if lent is not None and words else reason.numbers
+        yield replace(reason, sentence=reason.sentence + words, numbers=numbers)
 
 
 def _blocks(job: Job, verdict: Verdict) -> tuple[Block, ...]:
@@ -218,8 +242,8 @@ def _staged(ground: Ground, stage: _Stage, job: Job, starts: bool) -> tuple[Seat
         stage.hopeless.add(kind)
         return None, Reason(
             QUEUED,
-            "There is room for it, which jobs before it in the queue take or wait for.",
-            {"first": stage.first_taker},
+            f"There is room for it, which jobs before it in the queue take or wait for{_ahead(ground, stage, job)}.",
+            {"first": stage.first_taker, "ahead": sum(stage.ahead.values())},
         )
     if starts:
         take(stage.now, found)
@@ -232,6 +256,14 @@ def _staged(ground: Ground, stage: _Stage, job: Job, starts: bool) -> tuple[Seat
     stage.later_book = _charged(ground.snapshot, stage.later_book, job, found)
     stage.first_taker = stage.first_taker or job.key
     return found, None
+
+
+def _ahead(ground: Ground, stage: _Stage, job: Job) -> str:
+    """By class, where there are classes."""
+    if not ground.book.classes:
+        return ""
+    found = ground.book.ranks.of(job.tenant, job.priority)
+    return f": {ahead_words(called(None if found is None else found.name), stage.ahead)}"
 
 
 def _reserve(ground: Ground, stage: _Stage, job: Job, only: Bools | None) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from scheduler.admission.classes import PriorityClass, Ranks, ranks_of
 from scheduler.admission.spending import Budget, Place, Spending, budgets_of, spent_of
 from scheduler.admission.tree import ALL, NO_QUOTA, Account, Key, Tree, tree_of
 from scheduler.cluster.records import TenantRecord
@@ -82,10 +83,20 @@ class Book:
     charged: Mapping[Key, int]  # HP use of the account and of what its children use of it
     total: Mapping[str, int]  # HP and LP use of the account and all below
     budgets: Mapping[str, tuple[Budget, ...]] = field(default_factory=dict)  # by tenant
+    min_runtime_s: Mapping[str, int] = field(default_factory=dict)  # promised to what the tenant runs on borrowed GPUs
+    classes: tuple[PriorityClass, ...] = ()
 
-    def ruled(self, *, budgets: Iterable[Budget] = ()) -> "Book":
+    def ruled(
+        self, *, budgets: Iterable[Budget] = (), min_runtime_s: Mapping[str, int] | None = None,
+        classes: Iterable[PriorityClass] = (),
+    ) -> "Book":  # fmt: skip
         """The book under these decisions, in place of those it had."""
-        return replace(self, budgets=budgets_of(budgets))
+        promised = {name: seconds for name, seconds in (min_runtime_s or {}).items() if seconds > 0}
+        return replace(self, budgets=budgets_of(budgets), min_runtime_s=promised, classes=tuple(classes))
+
+    @property
+    def ranks(self) -> Ranks:
+        return ranks_of(self.classes, self.tree)
 
     def spent(self, tenant: str | None, place: Place, gpu_milli: int) -> tuple[Spending, ...]:
         """The spent budgets that keep so much from starting, the tenant's own first."""
@@ -152,7 +163,7 @@ class Book:
         for name in self.tree.below(self.tree.root(tenant)):
             if name in inside or not self.tree.accounts[name].listed:
                 continue
-            excess, lp = self._excess(name, model)
+            excess, lp = self.excess(name, model)
             if excess > 0:
                 found.append(Borrower(name, excess, min(excess, lp)))
         return tuple(sorted(found, key=lambda one: (-one.excess_milli, one.tenant)))
@@ -181,7 +192,7 @@ class Book:
         nominal = self.tree.accounts[name].quotas.get(model, NO_QUOTA).nominal or 0
         return max(0, self.hp.get((name, model), 0) - nominal)
 
-    def _excess(self, name: str, model: str) -> tuple[int, int]:
+    def excess(self, name: str, model: str) -> tuple[int, int]:
         """Use beyond the tenant's own quota of the model, or of all models, and what of its use LP pods have."""
         best = (0, 0)
         for word in (model, ALL):
@@ -261,7 +272,8 @@ def book_of(snapshot: Snapshot, records: Iterable[TenantRecord] | None = None) -
 def under(book: Book, records: Iterable[TenantRecord]) -> Book:
     """The same use under other quotas: ``over`` of it is who would be over after an edit."""
     plain = ({key: milli for key, milli in use.items() if key[1] != ALL} for use in (book.hp, book.lp))
-    return replace(opened(tree_of(records), *plain), budgets=book.budgets)
+    fresh = opened(tree_of(records), *plain)
+    return replace(fresh, budgets=book.budgets, min_runtime_s=book.min_runtime_s, classes=book.classes)
 
 
 def returned(book: Book, snapshot: Snapshot, pods: Bools) -> Book:

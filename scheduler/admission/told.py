@@ -19,7 +19,8 @@ def rows_json(found: Explained, row: Explanation) -> list[dict[str, Any]]:
     seats = {p: node for _, node, pods in row.seats.placed for p in pods} if row.seats is not None else {}
     shared: dict[str, Any] = {
         "job": row.key, "cluster": row.cluster, "tenant": job.tenant, "pods_of_job": len(job.pods),
-        "gpu_milli": job.gpu_milli, "models": list(job.models), "position": row.position, **reason_json(row.reason),
+        "gpu_milli": job.gpu_milli, "models": list(job.models), "position": row.position,
+        "priority_class": row.called, **reason_json(row.reason),
         "others": [reason_json(other) for other in row.others],
         "largest_block": [
             {"level": block.level, "pods": block.pods, "gpu_milli": block.gpu_milli} for block in row.largest

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scheduler.advice.unblock import FOUND, Remedy
+from scheduler.advice.remedy import FOUND, Remedy
 
 
 def remedies_json(remedies: tuple[Remedy, ...], *, failed: bool = False) -> list[dict[str, Any]]:

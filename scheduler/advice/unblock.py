@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from scheduler.admission.backfill import ends_of, reserve
-from scheduler.admission.claims import claimed
+from scheduler.admission.claims import Claimed, claimed
 from scheduler.admission.diagnosis import Ground, ground_of
 from scheduler.admission.jobs import Job, Part
 from scheduler.admission.planner import Explained, Explanation
@@ -28,7 +28,22 @@ from scheduler.admission.reasons import (
     some,
 )
 from scheduler.admission.seating import find
-from scheduler.admission.spending import USD, amount, over_s
+from scheduler.advice.paying import budget_remedies, without
+from scheduler.advice.remedy import (
+    BEST_FIRST,
+    BUDGET,
+    BUDGET_MORE,
+    FOUND,
+    MODEL,
+    MOVES,
+    NONE,
+    QUOTA_MORE,
+    SHAPE,
+    UNSTATED,
+    VICTIMS,
+    WAIT,
+    Remedy,
+)
 from scheduler.cluster.build import restrict
 from scheduler.cluster.feasibility import eligibility
 from scheduler.cluster.hardware import accelerator
@@ -41,26 +56,6 @@ from scheduler.placement.victims import BUDGET as VICTIMS_CUT
 from scheduler.placement.victims import VictimRules
 from scheduler.plan.goal import GANG
 from scheduler.plan.plan import Plan
-
-QUOTA_MORE, BUDGET_MORE, VICTIMS, MOVES, SHAPE, MODEL, WAIT = (
-    "quota", "budget", "victims", "consolidation", "smaller_shape", "model", "wait",
-)  # fmt: skip
-FOUND, BUDGET, UNSTATED, NONE = "found", "budget", "unknown", "none"
-BEST_FIRST = (FOUND, BUDGET, UNSTATED, NONE)
-Value = int | float | str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """``cost`` in ``unit``; None: unknown, or there is none to state."""
-
-    kind: str
-    outcome: str  # of ``BEST_FIRST``
-    cost: float | None
-    unit: str
-    detail: str
-    numbers: Mapping[str, Value] = field(default_factory=dict)
-    plan: Plan | None = None  # of MOVES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,54 +90,17 @@ def unblock(
         return tuple(_smaller(found, ground, row.job)) if row.reason.numbers.get("fault") == "size" else ()
     remedies = [
         *_quota(found, row),
-        *_budget(found, row),
+        *budget_remedies(found, row),
         *_victims(found, row, limits),
         *_moves(found, row, words, limits, seed),
         *_smaller(found, ground, row.job),
         *_models(found, ground, row.job),
         *(() if words & {QUOTA, SPENT} else _patience(ground, row.job, estimates or {})),  # others' ends free no quota
     ]
+    if any(one.kind == WAIT and one.outcome == FOUND for one in remedies):  # then it is known when
+        remedies = [one for one in remedies if one.kind != WAIT or one.outcome == FOUND]
     remedies = _together(remedies)
     return tuple(sorted(remedies, key=lambda remedy: BEST_FIRST.index(remedy.outcome)))
-
-
-def _without(row: Explanation, word: str) -> list[str]:
-    """What else is in its way."""
-    return [one for one in (row.reason.word, *(other.word for other in row.others)) if one != word]
-
-
-def _budget(found: Explained, row: Explanation) -> Iterator[Remedy]:
-    """Raise every spent budget of its line, or wait until none of them is spent any more."""
-    spent = found.book.spent(row.job.tenant, row.job.charged_at(found.snapshot), row.job.gpu_milli)
-    if not spent:
-        return
-    rest = _without(row, SPENT)
-    outcome = FOUND if not rest else NONE
-    then = "it would start" if not rest else f"it would still wait: {rest[0].replace('_', ' ')}"
-    each = [
-        f"that of {one.budget.tenant} ({one.budget.period}) by {amount(one.missing_milli, one.budget.unit)}"
-        + ("" if one.hour_milli is not None else ", and what it costs, of which nobody says the price")
-        for one in spent
-    ]
-    who = next((f" {one.budget.raised_by} may do so." for one in spent if one.budget.raised_by), "")
-    first = spent[0]
-    yield Remedy(
-        BUDGET_MORE, outcome, first.missing_milli / WHOLE_GPU_MILLI, "USD" if first.budget.unit == USD else "GPU-hours",
-        f"Raise the budget: {'; '.join(each)}, which pays for its first hour, and {then}.{who}",
-        {
-            "at": first.budget.tenant, "period": first.budget.period, "spent_budgets": len(spent),
-            f"missing_milli_{first.budget.unit}": first.missing_milli,
-            f"hour_milli_{first.budget.unit}": first.hour_milli,
-        },
-    )  # fmt: skip
-    end = over_s(spent)
-    if end is None:
-        detail = "Nobody knows when the budget is free again."
-        yield Remedy(WAIT, UNSTATED, None, "seconds", detail, {"for": "budget"})
-        return
-    until = max((one.budget for one in spent), key=lambda budget: budget.over_s or 0).until
-    detail = f"Its budget is free again {until or f'in {end - found.now_s} s'} at the earliest; then {then}."
-    yield Remedy(WAIT, outcome, max(0, end - found.now_s), "seconds", detail, {"start_s": end, "for": "budget"})
 
 
 def _together(remedies: list[Remedy]) -> list[Remedy]:
@@ -183,7 +141,7 @@ def _quota(found: Explained, row: Explanation) -> Iterator[Remedy]:
         return
     refusal = min(known, key=lambda one: (one.missing_milli, one.model))
     lenders = [] if refusal.limit == CAP else list(found.book.lenders(refusal.tenant, refusal.model))
-    rest = _without(row, QUOTA)
+    rest = without(row, QUOTA)
     # More quota alone starts it only where nothing else is in its way.
     outcome = FOUND if not rest else NONE
     then = "it would start" if not rest else f"it would still wait: {rest[0].replace('_', ' ')}"
@@ -217,10 +175,13 @@ def _victims(found: Explained, row: Explanation, limits: Limits) -> Iterator[Rem
     if row.job.lp:
         return
     answer = claimed(found.snapshot, row.job, found.book, now_s=found.now_s, rules=limits.victims)
-    victims = answer.victims
+    victims, lent = answer.victims, answer.lent
     if not victims.ok:
         outcome = BUDGET if victims.reason == VICTIMS_CUT else NONE
-        yield Remedy(VICTIMS, outcome, None, "GPU-seconds", victims.detail, {"reason": victims.reason})
+        kept = "" if lent is None else lent.words(found.now_s)
+        numbers = {"reason": victims.reason, **(lent.numbers if lent is not None and kept else {})}
+        yield Remedy(VICTIMS, outcome, None, "GPU-seconds", victims.detail + kept, numbers)
+        yield from _until_taken_back(found, row, limits, answer)
         return
     if not victims.victims:
         return  # it fits, or waits for those who are leaving: its reason says so
@@ -230,6 +191,23 @@ def _victims(found: Explained, row: Explanation, limits: Limits) -> Iterator[Rem
         VICTIMS, FOUND, victims.gpu_seconds, "GPU-seconds",
         f"Stop {some(len(victims.victims), 'LP pod')} ({' and '.join(grounds)}): {names}. {victims.detail}",
         {"pods": len(victims.victims), "grounds": ", ".join(grounds), "loss_milli": victims.loss_milli, "named": names},
+    )  # fmt: skip
+
+
+def _until_taken_back(found: Explained, row: Explanation, limits: Limits, answer: Claimed) -> Iterator[Remedy]:
+    """Its share, once what was promised to those who borrow it is over."""
+    lent = answer.lent
+    if lent is None or not lent.protected_milli or lent.until_s is None:
+        return
+    then = claimed(found.snapshot, row.job, found.book, now_s=lent.until_s, rules=limits.victims).victims
+    if not then.ok or not then.victims:
+        return
+    seconds = lent.until_s - found.now_s
+    yield Remedy(
+        WAIT, FOUND, seconds, "seconds",
+        f"In {seconds:,} s nothing that borrows of its share is protected any more: {some(len(then.victims), 'LP pod')}"
+        " may then be stopped for it.",
+        {"start_s": lent.until_s, "pods": len(then.victims), "for": "reclaim", **lent.numbers},
     )  # fmt: skip
 
 

@@ -99,6 +99,7 @@ class Claim:
     awaited: frozenset[int] = frozenset()
     reliefs: tuple[Relief, ...] = ()
     forbidden: frozenset[int] = field(default_factory=frozenset)  # nodes that are no use to it
+    below: Bools | None = None  # [p] who stands below the claimant and may be preempted; None: no higher priority
 
 
 def find_victims(
@@ -139,7 +140,9 @@ def claim_of(snapshot: Snapshot, name: str) -> Claim | None:
 
 def _candidates(prey: Prey, claim: Claim) -> Bools:
     snapshot = prey.snapshot
-    below = snapshot.pod_priority <= snapshot.pod_priority[list(claim.pods)].max()
+    below = claim.below
+    if below is None:
+        below = snapshot.pod_priority <= snapshot.pod_priority[list(claim.pods)].max()
     own = np.zeros(len(below), np.bool_)
     own[list(claim.reclaim)] = True
     gang = int(snapshot.pod_gang[claim.pods[0]])

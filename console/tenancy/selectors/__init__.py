@@ -15,7 +15,7 @@ from console.tenancy.selectors.book import (
 from console.tenancy.selectors.budgets import Burn, Spent, burns, spent_budgets, stops
 from console.tenancy.selectors.charges import Account, Bill, Line, Sum, bill, counting_now, history_of
 from console.tenancy.selectors.people import TokenRow, may_edit, members_of, permissions_of, tenant_scope, tokens_of
-from console.tenancy.selectors.records import Theirs, min_runtimes, tenant_records, theirs_of
+from console.tenancy.selectors.records import Theirs, min_runtimes, priority_classes, tenant_records, theirs_of
 from console.tenancy.selectors.standings import (
     OneTenant,
     TenantFilters,
@@ -59,6 +59,7 @@ __all__ = [
     "members_of",
     "min_runtimes",
     "permissions_of",
+    "priority_classes",
     "seen_by",
     "spent_budgets",
     "stops",

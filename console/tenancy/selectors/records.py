@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from console.tenancy.choices import EntryKind
 from console.tenancy.entries import Docs, Document
 from console.tenancy.selectors.book import COHORT, TENANT, book_now
 from console.tenancy.selectors.people import tenant_scope
@@ -112,6 +113,16 @@ def min_runtimes() -> dict[str, int]:
                 break
             here = document.get("parent")
     return found
+
+
+def priority_classes() -> list[tuple[str, int, tuple[str, ...]]]:
+    """(name, value, tenants who may use it, () for everybody); from the lowest value up."""
+    rows = [
+        (name, int(document["value"]), tuple(document["tenants"]))
+        for (kind, name), document in book_now().docs.items()
+        if kind == EntryKind.PRIORITY.value
+    ]
+    return sorted(rows, key=lambda row: (row[1], row[0]))
 
 
 def theirs_of(viewer: Any, tenant: str = "") -> list[Theirs]:

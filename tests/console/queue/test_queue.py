@@ -28,7 +28,7 @@ from console.rest.errors import Conflict
 from console.tenancy.models import Tenant
 from console.tenancy.services import UsageRow, record_usage
 from scheduler.admission.reasons import LABELS, PRECEDENCE
-from scheduler.advice import unblock
+from scheduler.advice import remedy
 from tests.builders.books import edited, tenant_entry
 from tests.builders.fleets import read
 from tests.builders.people import operator, tenant
@@ -204,9 +204,9 @@ def test_what_would_unblock_it_is_asked_once_and_answered_on_a_reading() -> None
 
 
 def test_remedies_have_the_words_of_the_core() -> None:
-    assert {*RemedyKind.values} == {unblock.QUOTA_MORE, unblock.BUDGET_MORE, unblock.VICTIMS, unblock.MOVES,
-                                    unblock.SHAPE, unblock.MODEL, unblock.WAIT}  # fmt: skip
-    assert {*Outcome.values} == {*unblock.BEST_FIRST}
+    assert {*RemedyKind.values} == {remedy.QUOTA_MORE, remedy.BUDGET_MORE, remedy.VICTIMS, remedy.MOVES,
+                                    remedy.SHAPE, remedy.MODEL, remedy.WAIT}  # fmt: skip
+    assert {*Outcome.values} == {*remedy.BEST_FIRST}
 
 
 def test_a_spent_budget_holds_jobs_and_whoever_is_below_reads_no_name_and_no_sum() -> None:
