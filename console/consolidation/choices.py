@@ -26,6 +26,14 @@ RANGES = {
         "Exact up to",
         "nodes; in clusters up to this size a solver improves the plan and its bound; 0: never",
     ),
+    "repack_up_to": Range(
+        0,
+        500,
+        100,
+        "Repack up to",
+        "nodes; in larger clusters, parts up to this size get new places for all pods where the bound says that more "
+        "nodes could be empty; 0: never",
+    ),
     "max_moves": Range(0, 10_000_000, None, "Most moves", "empty: no limit"),
 }
 
@@ -46,7 +54,7 @@ GOALS = {
         "Whole nodes",
         "as many empty nodes as possible",
         ("models",),
-        ("depth", "rounds", "partition", "exact_up_to", "max_moves"),
+        ("depth", "rounds", "partition", "exact_up_to", "repack_up_to", "max_moves"),
     ),
     "drain": GoalChoice(
         "Drain nodes",

@@ -49,6 +49,7 @@ class RequestForm(FieldForm):
     rounds = _field("rounds", RANGES["rounds"])
     partition = _field("partition", RANGES["partition"])
     exact_up_to = _field("exact_up_to", RANGES["exact_up_to"])
+    repack_up_to = _field("repack_up_to", RANGES["repack_up_to"])
     max_moves = _field("max_moves", RANGES["max_moves"])
     seed = _field("seed", SEEDS)
     request_key = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)

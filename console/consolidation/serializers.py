@@ -47,6 +47,9 @@ class RequestSerializer(serializers.Serializer[Any]):
     exact_up_to = serializers.IntegerField(
         min_value=RANGES["exact_up_to"].low, max_value=RANGES["exact_up_to"].high, default=40
     )
+    repack_up_to = serializers.IntegerField(
+        min_value=RANGES["repack_up_to"].low, max_value=RANGES["repack_up_to"].high, default=100
+    )
     max_moves = serializers.IntegerField(
         min_value=RANGES["max_moves"].low, max_value=RANGES["max_moves"].high, default=None, allow_null=True
     )

@@ -8,6 +8,7 @@ for whole GPUs (``kinds.places``): free GPUs in ones and twos are none for pods 
 whole and for every group of GPU models between which pods may move; the least of these is the bound.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +46,12 @@ def net_upper(snapshot: Snapshot, compiled: Compiled) -> int:
         # What needs no GPU may leave for other groups and make its room theirs
         apart += _most(fluid, group == found, fluid.free + fluid.floating)
     return min(everywhere, apart)
+
+
+def net_uppers(snapshot: Snapshot, compiled: Compiled, parts: Iterable[Bools]) -> list[int]:
+    """The same for each part [n], between which no pod may move; their sum holds for the cluster, too."""
+    fluid = _fluid(snapshot, compiled)
+    return [_most(fluid, part, fluid.free) for part in parts]
 
 
 def bound_of(upper: int, net: int) -> Bound:

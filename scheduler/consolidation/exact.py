@@ -217,10 +217,11 @@ class Model:
                 self.rules.add_hint(switch, n in on)
 
     def read(self, solver: cp_model.CpSolver) -> Counts:
-        """The counts of the solver's last answer."""
+        """The counts of the solver's last answer; whoever is followed by their like stays instead."""
+        leaves, reaches = _positive(solver, self.leaves), _positive(solver, self.reaches)
         return Counts(
-            leaves=_positive(solver, self.leaves),
-            reaches=_positive(solver, self.reaches),
+            leaves=_less(leaves, reaches),
+            reaches=_less(reaches, leaves),
             drained=frozenset(n for n, var in self.drained.items() if solver.value(var)),
             opened=frozenset(n for n, var in self.opened.items() if solver.value(var)),
         )
@@ -248,6 +249,10 @@ def _terms(a: Arena, kinds: Kinds) -> tuple[dict[int, set[int]], dict[int, set[i
         for term in company_terms(a, p)[0]:
             fixed[int(a.pod[p, c.P_NODE]), term] += 1
     return among, beside, fixed
+
+
+def _less(counts: dict[Key, int], others: dict[Key, int]) -> dict[Key, int]:
+    return {key: count - others.get(key, 0) for key, count in counts.items() if count > others.get(key, 0)}
 
 
 def _positive(solver: cp_model.CpSolver, variables: dict[Key, Var]) -> dict[Key, int]:

@@ -47,6 +47,14 @@ def kinds_of(a: Arena, lent: Ints) -> Kinds:
     return Kinds(of, asks, first, free)
 
 
+def among(kinds: Kinds, numbers: frozenset[int]) -> Kinds:
+    """These kinds alone, numbered anew in their order."""
+    chosen = np.array(sorted(numbers), np.int64)
+    number = np.full(len(kinds.first) + 1, NONE)  # the last one is for pods that stay
+    number[chosen] = np.arange(len(chosen))
+    return Kinds(number[kinds.of], kinds.asks[chosen], kinds.first[chosen], kinds.free)
+
+
 def movable(a: Arena) -> Longs:
     """[p] 0 for pods that may move, NONE for the others, as the tables stand before any move."""
     free = (a.pod[:, c.P_NODE] >= 0) & (a.pod[:, c.P_FIXED] == 0) & (a.pod[:, c.P_AGENT] == 0)

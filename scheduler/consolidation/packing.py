@@ -69,7 +69,10 @@ def _fixed_devices(a: Arena, stay: Longs) -> tuple[Longs, Longs, Longs]:
 def _company(a: Arena, kinds: Kinds, home: Longs, stay: Longs) -> tuple[Bools, Longs]:
     """Kinds that clash, and how many of each a node may take at most."""
     meets = [_lists(a, p) for p in kinds.first.tolist()]
-    clash = np.array([[_clashes(one, other) for other in meets] for one in meets], np.bool_)
+    clash = np.zeros((len(meets), len(meets)), np.bool_)
+    choosy = [k for k, one in enumerate(meets) if any(one)]
+    for k in choosy:
+        clash[k, choosy] = [_clashes(meets[k], meets[m]) for m in choosy]
     most = np.zeros_like(home)
     nodes, total = np.arange(len(a.node)), home.sum(axis=0)
     for k, p in enumerate(kinds.first.tolist()):

@@ -11,6 +11,7 @@ WHOLE_NODES = Ask()
 MAX_DEPTH = 3
 MAX_ROUNDS = 5
 MAX_EXACT = 500  # nodes: beyond, the exact stage's model does not fit into a minute
+MAX_REPACK = 500  # nodes of a part, and of its cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,7 @@ class Params:
     rounds: int = 3  # at most; each with a new partition
     partition: int = 500  # nodes that are solved together
     exact_up_to: int = 40  # nodes of the largest cluster that gets the exact stage; 0: none does
+    repack_up_to: int = 100  # nodes of the largest part that gets new places for all pods at once; 0: none does
     max_moves: int | None = None
     seconds: float | None = None  # a safety net only: a plan that it cut says so
     models: tuple[str, ...] = ()  # empty only nodes of these GPU models; none: all
@@ -33,6 +35,7 @@ class Params:
         within("rounds", self.rounds, 1, MAX_ROUNDS)
         within("partition", self.partition, 2, 1_000_000)
         within("exact_up_to", self.exact_up_to, 0, MAX_EXACT)
+        within("repack_up_to", self.repack_up_to, 0, MAX_REPACK)
         if self.max_moves is not None:
             within("max_moves", self.max_moves, 0, 10_000_000)
         if self.seconds is not None and not 0 < self.seconds <= 86_400:

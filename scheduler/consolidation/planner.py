@@ -6,6 +6,7 @@ import numpy as np
 
 from scheduler.cluster.build import only_cluster
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Longs, Snapshot
+from scheduler.consolidation.anew import place_anew, wanted
 from scheduler.consolidation.arena import compile_arena
 from scheduler.consolidation.bound import net_upper
 from scheduler.consolidation.draft import Draft
@@ -13,7 +14,7 @@ from scheduler.consolidation.goals import reach
 from scheduler.consolidation.legal import legal
 from scheduler.consolidation.moves import install, travel
 from scheduler.consolidation.params import ParamError, Params, Progress, Report
-from scheduler.consolidation.polish import polish
+from scheduler.consolidation.polish import Polished, polish
 from scheduler.consolidation.proof import prove
 from scheduler.consolidation.rounds import Search, switches
 from scheduler.plan.goal import NODES
@@ -53,21 +54,23 @@ def unproven(
 def _planned(
     snapshot: Snapshot, params: Params, seed: int, progress: Report | None, clock: Callable[[], float] | None
 ) -> tuple[Plan, float]:
-    """The plan, and the effort that the exact stage took, in the measure of its solver."""
+    """The plan, and the effort that stages after the chains took, in the measure of the solver."""
     compiled = compile_arena(snapshot, _scope(snapshot, params), params.resting)
     upper = net_upper(snapshot, compiled)
     search = Search(compiled, params, seed, switches(snapshot), upper, _first(snapshot, params), progress, clock)
     search.run()
     draft = Draft(snapshot, compiled, params, seed, search.notes, upper)
-    if search.notes or upper == 0 or len(snapshot.node_name) > params.exact_up_to:
+    if search.notes or upper == 0:
         return legal(draft), 0.0
-    return _exact(draft, search)
+    if len(snapshot.node_name) <= params.exact_up_to:
+        return _better(draft, search, polish)
+    return _better(draft, search, place_anew) if wanted(search) else (legal(draft), 0.0)
 
 
-def _exact(draft: Draft, search: Search) -> tuple[Plan, float]:
-    """The better of the chains' plan and what the exact stage makes of it."""
+def _better(draft: Draft, search: Search, stage: Callable[[Search, Snapshot], Polished]) -> tuple[Plan, float]:
+    """The better of the chains' plan and what the stage makes of it."""
     log = draft.compiled.arena.log[: draft.standing].copy()
-    found = polish(search, draft.snapshot)
+    found = stage(search, draft.snapshot)
     draft.upper, draft.standing = found.upper, len(found.log)
     plan = legal(draft)
     if np.array_equal(found.log, log) or plan.net_emptied == found.net:

@@ -48,7 +48,7 @@ def polish(search: Search, snapshot: Snapshot) -> Polished:
         clear(a, search.opened)
         install(a, log)
     # A bound on plans that empty the nodes asked for first says nothing about the others
-    upper = search.upper if start.drained & _first(search) else min(search.upper, answer.upper)
+    upper = search.upper if start.drained & first_of(search) else min(search.upper, answer.upper)
     return Polished(a.log[: a.work[c.W_MOVES]].copy(), net_of(compiled), upper, answer.fewest, answer.effort)
 
 
@@ -65,11 +65,11 @@ def _ask(search: Search, usable: Bools, kinds: Kinds, parts: list[Part], start: 
         compiled=search.compiled,
         kinds=kinds,
         usable=usable,
-        first=_first(search),
+        first=first_of(search),
         limit=search.params.max_moves,
         levels=search.params.depth,
         seed=search.seed,
-        go_on=_go_on(search, start),
+        go_on=go_on(search, start, "in the exact stage"),
     )
     total = Answer(NOTHING, 0, 0, 0.0)
     for part in parts:
@@ -78,17 +78,18 @@ def _ask(search: Search, usable: Bools, kinds: Kinds, parts: list[Part], start: 
     return total
 
 
-def _first(search: Search) -> frozenset[int]:
+def first_of(search: Search) -> frozenset[int]:
+    """Nodes that stay emptied once they are."""
     return frozenset(search.first.tolist())
 
 
-def _go_on(search: Search, start: Counts) -> GoOn | None:
-    """Report what the chains have reached for as long as the solver works; None if nobody listens."""
+def go_on(search: Search, start: Counts, where: str) -> GoOn | None:
+    """Report what the chains have reached for as long as a later stage works; None if nobody listens."""
     if search.report is None and search.clock is None:
         return None
     rounds = search.params.rounds
     now = Progress(rounds, rounds, 1, 1, start.net, start.moves)
-    return lambda: not search.stopped(now, "in the exact stage")
+    return lambda: not search.stopped(now, where)
 
 
 def counts_of(log: Longs, kinds: Kinds, compiled: Compiled) -> Counts:

@@ -21,6 +21,7 @@ from scheduler.consolidation.solver import GoOn
 
 ODD = c.TRAIT_SLICES | c.TRAIT_AFFINITY  # pods that stay here: what they need is not seen
 TURNS = 3000  # for each node, in search of places
+UNLIMITED = np.iinfo(np.int64).max
 BACK = 2000  # for each node, to bring pods home
 AT_ONCE = 20_000  # of either, before the caller is asked whether to go on
 TRADES = 3  # of a node to be empty for another one, where somebody finds no place
@@ -42,6 +43,8 @@ class Repack:
     levels: int  # of pods that may make room for others
     seed: int
     go_on: GoOn | None
+    turns: int = TURNS
+    left: int = UNLIMITED  # turns of all kinds: no further node is tried once they are used up
     effort: float = 0.0  # that was spent
     bins: Bools = field(init=False)  # [n] may receive
     able: Bools = field(init=False)  # [n] may be emptied
@@ -67,7 +70,7 @@ class Repack:
     def beyond(self, start: Counts, upper: int) -> Counts:
         """The good counts that empty most nodes, at most ``upper``; ``start`` where none empty more."""
         best, drained, q = start, sorted(start.drained), self._packing(start)
-        while q is not None and len(drained) < min(upper, int(self.able.sum())):
+        while q is not None and self.left > 0 and len(drained) < min(upper, int(self.able.sum())):
             self._empty(q, drained, np.ones(len(q.kind), np.bool_))
             if not self._placed(q, drained):
                 break
@@ -112,7 +115,7 @@ class Repack:
         size = _size(q, nodes, tight)
         largest = (q.kind[:, :AMOUNTS] / np.maximum(q.node[nodes, :AMOUNTS].max(axis=0, initial=0), 1)).max(axis=1)
         q.worth[:] = q.kind[:, tight] + size * (ANYBODY + LARGE * largest**2)
-        self._anneal(q, nodes, tight, TURNS, (size * HOT, size * COLD), 0.0)
+        self._anneal(q, nodes, tight, self.turns, (size * HOT, size * COLD), 0.0)
         return not q.loose.any()
 
     def _closer(self, q: Packing, drained: list[int]) -> Counts | None:
@@ -134,6 +137,7 @@ class Repack:
                 break
             now, then = (hot * (cold / hot) ** (turn / turns) for turn in (at, at + AT_ONCE))
             left = anneal(q, nodes, AT_ONCE, tight, now, then, NOISE, stay)
+            self.left -= AT_ONCE - left
             self.effort += (AT_ONCE - left) * EFFORT
             if not whole and not q.loose.any():
                 break

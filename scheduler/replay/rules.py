@@ -69,7 +69,7 @@ class Ways:
 
 
 PAPER_ORDER = _placement(packing=1000, same_class=1, eviction_history=0.001)
-PAPER_IPC = Params(depth=3, rounds=5, partition=500, exact_up_to=0)
+PAPER_IPC = Params(depth=3, rounds=5, partition=500, exact_up_to=0, repack_up_to=0)
 PAPER_RULE = "fewest free GPUs, same class, eviction history; cheapest prefix leaves; IPC every day (OSDI '26)"
 NAMED = {
     rules.name: rules
@@ -103,7 +103,7 @@ C7_OURS = Rules(
     placement=PAPER_ORDER,
     preempt="spare",
     consolidate_every_s=8 * HOUR_S,
-    consolidation=Params(exact_up_to=0),
+    consolidation=Params(exact_up_to=0, repack_up_to=0),
     stay_s=24 * HOUR_S,
 )
 

@@ -182,6 +182,8 @@ def test_every_option_reaches_the_planner(snapshot: Path, monkeypatch: pytest.Mo
         "30",
         "--exact-up-to",
         "7",
+        "--repack-up-to",
+        "8",
         "--max-moves",
         "4",
         "--seconds",
@@ -190,7 +192,8 @@ def test_every_option_reaches_the_planner(snapshot: Path, monkeypatch: pytest.Mo
         "6",
     ]
     run("consolidate", snapshot, *options)
-    assert asked == [(Params(depth=1, rounds=2, partition=30, exact_up_to=7, max_moves=4, seconds=5.0), 6)]
+    wanted = Params(depth=1, rounds=2, partition=30, exact_up_to=7, repack_up_to=8, max_moves=4, seconds=5.0)
+    assert asked == [(wanted, 6)]
 
 
 def test_an_interrupt_stops_the_planner_once() -> None:

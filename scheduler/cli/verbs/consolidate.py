@@ -33,6 +33,7 @@ def consolidate(
     rounds: Annotated[int, typer.Option(help="Rounds, each with partitions drawn anew.")] = 3,
     partition: Annotated[int, typer.Option(help="Nodes per partition.")] = 500,
     exact: Annotated[int, typer.Option("--exact-up-to", help="Nodes: larger clusters get no solver; 0: none.")] = 40,
+    repack: Annotated[int, typer.Option("--repack-up-to", help="Nodes of the largest part that is repacked.")] = 100,
     max_moves: Annotated[int | None, typer.Option(help="At most this many moves.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after this long with the plan so far.")] = None,
     drain: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Move all pods off it; repeatable.")] = None,
@@ -52,8 +53,8 @@ def consolidate(
     with bad_input(OPTIONS):
         goal = one_goal(drain, empty_domain, level, make_room, slots, seat, spare, whole)
         params = Params(
-            depth=depth, rounds=rounds, partition=partition, exact_up_to=exact, max_moves=max_moves, seconds=seconds,
-            models=tuple(model or ()), goal=goal,
+            depth=depth, rounds=rounds, partition=partition, exact_up_to=exact, repack_up_to=repack,
+            max_moves=max_moves, seconds=seconds, models=tuple(model or ()), goal=goal,
         )  # fmt: skip
         check_seed(seed)
         said = stated(rate or ())

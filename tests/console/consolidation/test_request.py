@@ -13,7 +13,7 @@ from scheduler.consolidation.params import ParamError, Params
 from tests.builders.people import operator, viewer
 from tests.console.plans.scene import CLUSTER, scene
 
-PARAMS = {"depth": 2, "rounds": 3, "partition": 500, "exact_up_to": 50, "max_moves": None}
+PARAMS = {"depth": 2, "rounds": 3, "partition": 500, "exact_up_to": 50, "repack_up_to": 60, "max_moves": None}
 
 
 @pytest.mark.parametrize("name", sorted(RANGES))
@@ -47,6 +47,7 @@ def test_a_request_is_stored_and_sent() -> None:
         ("models", {"models": ["L4"]}),
         ("depth", {"params": {**PARAMS, "depth": 9}}),
         ("exact_up_to", {"params": {**PARAMS, "exact_up_to": 501}}),
+        ("repack_up_to", {"params": {**PARAMS, "repack_up_to": -1}}),
         ("max_moves", {"params": {**PARAMS, "max_moves": -1}}),
         ("seed", {"seed": -1}),
     ],
@@ -87,7 +88,7 @@ def test_the_form_shows_errors_at_their_fields_and_keeps_what_was_typed() -> Non
     client = Client()
     client.force_login(operator())
     body = {"scope": f"{one.source.pk}|{CLUSTER}", "depth": "7", "rounds": "2", "partition": "500", "seed": "11"}
-    body |= {"exact_up_to": "40"}
+    body |= {"exact_up_to": "40", "repack_up_to": "100"}
     answer = client.post(reverse("consolidation:new"), body)
     assert answer.status_code == 400
     page = answer.content.decode()

@@ -24,6 +24,8 @@ from tests.builders.random_worlds import random_world
 from tests.builders.worlds import World, world
 from tests.scheduler.consolidation.planning import moves_of, plan_of
 
+CHAINS = Params(exact_up_to=0, repack_up_to=0)
+
 
 def preference(plan: Plan) -> tuple[int, int]:
     return plan.net_emptied, -len(plan.moves)
@@ -80,9 +82,12 @@ def test_it_is_never_worse_than_the_chains_and_sometimes_better() -> None:
     better = 0
     for seed in range(120):
         made = random_world(seed, plain=seed % 4 == 0)
-        chains, exact = plan_of(made, seed, exact_up_to=0), plan_of(made, seed)
+        chains, anew = (plan_of(made, seed, exact_up_to=0, repack_up_to=nodes) for nodes in (0, 100))
+        exact = plan_of(made, seed)
         assert preference(exact) >= preference(chains), seed
-        assert chains.net_emptied <= exact.bound.net_upper <= chains.bound.net_upper, seed
+        assert chains.net_emptied <= anew.net_emptied <= exact.bound.net_upper <= anew.bound.net_upper, seed
+        assert anew.bound.net_upper <= chains.bound.net_upper, seed
+        assert anew.net_emptied > chains.net_emptied or anew.moves == chains.moves, seed
         better += preference(exact) > preference(chains)
     assert better >= 3
 
@@ -96,7 +101,7 @@ def test_equal_questions_have_equal_answers() -> None:
 
 def test_it_empties_what_the_chains_cannot_and_says_that_nothing_better_exists() -> None:
     snapshot = build(generate("llm78", nodes=100, seed=0))
-    chains, exact = (unproven(snapshot, Params(exact_up_to=nodes), 0, None, None) for nodes in (0, 100))
+    chains, exact = (unproven(snapshot, asked, 0, None, None) for asked in (CHAINS, Params(exact_up_to=100)))
     assert (chains.net_emptied, chains.bound.proven) == (10, False)
     assert (exact.net_emptied, exact.bound.net_upper, exact.bound.proven) == (11, 11, True)
     assert verify(exact, snapshot).ok
@@ -186,7 +191,7 @@ def test_a_stop_during_the_exact_stage_leaves_the_plan_so_far(begun: list[bool])
     snapshot = build(generate("llm78", nodes=100, seed=0))
     plan = unproven(snapshot, Params(exact_up_to=100), 0, lambda _: not begun, None)
     assert plan.notes == ("cut: cancelled in the exact stage",)
-    assert preference(plan) >= preference(unproven(snapshot, Params(exact_up_to=0), 0, None, None))
+    assert preference(plan) >= preference(unproven(snapshot, CHAINS, 0, None, None))
     assert verify(plan, snapshot).ok
 
 
@@ -194,7 +199,7 @@ def test_the_clock_stops_the_exact_stage(begun: list[bool]) -> None:
     snapshot = build(generate("llm78", nodes=100, seed=0))
     plan = unproven(snapshot, Params(exact_up_to=100, seconds=5.0), 0, None, lambda: 10.0 if begun else 0.0)
     assert plan.notes == ("cut: stopped by the wall clock after 5.0 s",)
-    assert preference(plan) >= preference(unproven(snapshot, Params(exact_up_to=0), 0, None, None))
+    assert preference(plan) >= preference(unproven(snapshot, CHAINS, 0, None, None))
 
 
 def test_a_walk_that_fails_keeps_the_tables_as_they_were() -> None:
@@ -209,6 +214,18 @@ def test_a_walk_that_fails_keeps_the_tables_as_they_were() -> None:
     Walk(a, kinds, counts, 3).run()
     assert (int(a.work[c.W_MOVES]), net_of(tables)) == (0, 0)
     assert np.array_equal(a.node, before)
+
+
+def test_who_is_followed_by_their_like_stays() -> None:
+    """The solver may say that a pod leaves a node and another of its kind comes there."""
+    made = world().node("n0", 8).node("n1", 8).pod("a", "n0", 2).pod("b", "n1", 2)
+    tables, kinds, _ = compiled(made.snapshot())
+    model = Model(tables, kinds, made.snapshot().node_usable, parts_of(tables.arena, kinds, np.ones(2, np.bool_))[0])
+    for var in (*model.leaves.values(), *model.reaches.values()):
+        model.rules.add(var == 1)
+    judge = cp_model.CpSolver()
+    judge.solve(model.rules)
+    assert (judge.value(model.moves), model.read(judge).moves) == (2, 0)
 
 
 def test_large_clusters_get_no_exact_stage_unless_asked() -> None:

@@ -1,9 +1,11 @@
 """New places for all pods at once: more nodes than chains find, in a legal order, and legal wherever it is cut."""
 
 import numpy as np
+import pytest
 
 from scheduler.cluster.occupancy import borrowers
 from scheduler.consolidation import columns as c
+from scheduler.consolidation import rounds
 from scheduler.consolidation.arena import Compiled, compile_arena
 from scheduler.consolidation.exact import NOTHING, Counts, Part
 from scheduler.consolidation.kinds import Kinds, kinds_of
@@ -47,6 +49,19 @@ def tight(seed: int, nodes: int = 6, spare: float = 0.02) -> World:
     return made
 
 
+def halls(*seeds: int) -> World:
+    """Such worlds beside each other: no pod may leave its own, and the last one has no node to win."""
+    both = world()
+    for hall, seed in enumerate(seeds):
+        for kind, rows in tight(seed).rows.items():
+            for row in rows:
+                here = {"labels": {"hall": f"h{hall}", **row.get("labels", {})}, "name": f"{row['name']}-{hall}"}
+                if kind == "pods":
+                    here |= {"node": f"{row['node']}-{hall}", "node_selector": {"hall": f"h{hall}"}}
+                both.rows[kind].append({**row, **here})
+    return both.node("wall", 8, labels={"hall": "w"}).pod("stays", "wall", 8, node_selector={"hall": "w"})
+
+
 def tables(made: World) -> tuple[Compiled, Kinds]:
     snapshot = made.snapshot()
     compiled = compile_arena(snapshot, np.ones(len(snapshot.node_name), np.bool_))
@@ -58,11 +73,20 @@ def repack(compiled: Compiled, kinds: Kinds) -> Repack:
     return Repack(compiled, kinds, part, frozenset(), 3, 0, None)
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chains in one order of nodes only."""
+    monkeypatch.setattr(rounds, "ATTEMPTS", 1)
+
+
+@pytest.mark.usefixtures("quick")
 def test_it_finds_places_and_an_order_that_both_judges_accept_where_chains_find_nothing() -> None:
     """There is room for one node less, with 2 % of a node to spare."""
-    chains, exact = (plan_of(tight(0), rounds=1, exact_up_to=nodes) for nodes in (0, 40))
-    assert (chains.net_emptied, exact.net_emptied, exact.bound.proven) == (0, 1, True)
-    assert len(exact.moves) < 15
+    asked = (0, 0), (0, 100), (40, 100)
+    chains, anew, exact = (plan_of(tight(0), rounds=1, exact_up_to=n, repack_up_to=m) for n, m in asked)
+    assert [plan.net_emptied for plan in (chains, anew, exact)] == [0, 1, 1]
+    assert exact.bound.proven
+    assert len(exact.moves) <= len(anew.moves) < 20
 
 
 def test_every_beginning_of_its_plan_is_legal_alone() -> None:
@@ -73,12 +97,13 @@ def test_every_beginning_of_its_plan_is_legal_alone() -> None:
     assert rearranged(compiled.arena, kinds, found, 3, 0)
     assert net_of(compiled) == 2
     snapshot = made.snapshot()
-    plan = unproven(snapshot, Params(rounds=1), 0, None, None)
-    chains = {move.chain for move in plan.moves}
-    for count in range(len(chains) + 1):
-        shorter = cut(plan, snapshot, count)
-        assert verify(shorter, snapshot).ok
-        assert shorter.net_emptied == count
+    for nodes in (0, 40):
+        plan = unproven(snapshot, Params(rounds=1, exact_up_to=nodes), 0, None, None)
+        assert plan.net_emptied == len({move.chain for move in plan.moves}) == 2
+        for count in range(3):
+            shorter = cut(plan, snapshot, count)
+            assert verify(shorter, snapshot).ok
+            assert shorter.net_emptied == count
 
 
 def test_it_stops_when_it_is_told_to_and_leaves_the_tables_as_they_were() -> None:
@@ -91,6 +116,33 @@ def test_it_stops_when_it_is_told_to_and_leaves_the_tables_as_they_were() -> Non
     assert repack(compiled, kinds).beyond(NOTHING, 1).net == 1
     assert np.array_equal(compiled.arena.node[:, same], before[0])
     assert np.array_equal(compiled.arena.pod[:, [c.P_NODE, c.P_MOVED]], before[1])
+
+
+@pytest.mark.usefixtures("quick")
+def test_parts_share_the_steps_and_large_ones_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two nodes can go, one in each hall."""
+    made, asked = halls(0, 2), {"rounds": 1, "exact_up_to": 0}
+    chains, anew, again, small = (plan_of(made, **asked, repack_up_to=nodes) for nodes in (0, 6, 6, 5))
+    assert (chains.net_emptied, anew.net_emptied, anew.bound.net_upper) == (0, 2, 2)
+    assert (small.moves, again.digest()) == (chains.moves, anew.digest())
+    monkeypatch.setattr("scheduler.consolidation.anew.MOST_TURNS", 1)
+    few = plan_of(made, **asked)
+    assert few.net_emptied == 1
+    assert {move.pod for move in few.moves} < {move.pod for move in anew.moves}
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("short", [{"depth": 2}, {"max_moves": 50}])
+def test_short_chains_and_few_moves_get_nothing_else(short: dict[str, int]) -> None:
+    plans = [plan_of(tight(0), rounds=1, exact_up_to=0, repack_up_to=nodes, **short) for nodes in (0, 100)]
+    assert plans[0].moves == plans[1].moves
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_stop_leaves_the_plan_of_the_chains() -> None:
+    told = iter([True])
+    plan = unproven(halls(0).snapshot(), Params(rounds=1, exact_up_to=0), 0, lambda _: next(told, False), None)
+    assert (plan.notes, plan.moves) == (("cut: cancelled while all pods were placed anew",), ())
 
 
 def test_places_without_an_order_are_none() -> None:
