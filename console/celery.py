@@ -1,4 +1,4 @@
-"""The Celery application: three queues, routed by task name, and the two clocks that keep the console going."""
+"""The Celery application: four queues, routed by task name, and the two clocks that keep the console going."""
 
 import os
 
@@ -12,7 +12,7 @@ from console.live.services import forget_connection
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 
-QUEUES = ("observe", "plan", "execute")
+QUEUES = ("observe", "plan", "execute", "simulate")
 ROUTES = {
     "inventory.*": {"queue": "observe"},
     "consolidation.*": {"queue": "plan"},
@@ -23,6 +23,8 @@ ROUTES = {
     "oncall.*": {"queue": "observe"},
     "queue.unblock": {"queue": "plan"},
     "queue.*": {"queue": "observe"},
+    "simulation.sweep": {"queue": "observe"},
+    "simulation.*": {"queue": "simulate"},
     "plans.execute": {"queue": "execute"},
     "plans.hold": {"queue": "execute"},
     "plans.*": {"queue": "observe"},
@@ -40,6 +42,7 @@ app.conf.beat_schedule = {
     "open routines": {"task": "routines.open_due", "schedule": 15.0, "options": {"expires": 30.0}},
     "decide plans of routines": {"task": "routines.decide", "schedule": 5.0, "options": {"expires": 10.0}},
     "explain the queue": {"task": "queue.explain_due", "schedule": 2.0, "options": {"expires": 4.0}},
+    "look for lost runs": {"task": "simulation.sweep", "schedule": 10.0, "options": {"expires": 20.0}},
     "call who is on call": {"task": "oncall.sweep", "schedule": 5.0, "options": {"expires": 10.0}},
 }
 app.steps["worker"].add(DjangoStructLogInitStep)

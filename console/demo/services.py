@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.management import call_command
 
 from console.oncall import services as oncall
+from console.simulation import services as simulation
 from console.tenancy import services as tenancy
 from console.tenancy.choices import DEMO_LOGINS, Role
 
@@ -31,6 +32,12 @@ def seed_book() -> bool:
     operator = tenancy.ensure_person("operator", Role.OPERATOR, password="operator", tenants=[])
     made = tenancy.ensure_book(operator, DEPARTMENTS, reason="The demo's quotas, budgets and prices are invented.")
     return made is not None
+
+
+def seed_study() -> bool:
+    """A small study that runs as soon as there are workers, once; False where there are studies already."""
+    operator = tenancy.ensure_person("operator", Role.OPERATOR, password="operator", tenants=[])
+    return simulation.ensure_study(operator) is not None
 
 
 def _seed_rota() -> None:

@@ -41,6 +41,7 @@ _VIEW = _OWN | {
     "audit.view_entries",
     "oncall.view_rota",
     "tenancy.view_tenants",
+    "simulation.view_study",
 }
 _OPERATE = _VIEW | {
     "inventory.load_cluster",
@@ -49,6 +50,7 @@ _OPERATE = _VIEW | {
     "plans.run_plan",
     "plans.set_freeze",
     "tenancy.set_quotas",
+    "simulation.run_study",
 }
 _TENANT = _OWN | {"inventory.answer_release"}
 
@@ -84,6 +86,8 @@ WORDS = {
     "plans.run_plan": "run, pause or halt a plan",
     "plans.release_lock": "release the locks of a plan that does not run",
     "plans.set_freeze": "set or lift a freeze",
+    "simulation.view_study": "see studies, which name everybody's jobs",
+    "simulation.run_study": "run, cancel or delete studies",
     "audit.view_entries": "read the audit log",
 }
 

@@ -21,5 +21,7 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0)
         services.seed_people()
         call_command("load_world", name="demo", world="asi", nodes=options["nodes"], stdout=self.stdout)
+        if services.seed_study():
+            self.stdout.write("study asked for")
         if services.seed_book():
             self.stdout.write("book of quotas seeded")

@@ -1,0 +1,71 @@
+"""Everything that is read of studies and traces.  Tenant users see none: traces name everybody's jobs."""
+
+from console.simulation.selectors.estimates import Estimate, about_jobs, estimate, estimate_of
+from console.simulation.selectors.outcomes import (
+    Front,
+    Outcomes,
+    PairRow,
+    front_of,
+    outcomes_of,
+    pair_of,
+    report_of,
+)
+from console.simulation.selectors.rights import RUN, VIEW
+from console.simulation.selectors.studies import (
+    ORDERS,
+    RunRow,
+    StudyFilters,
+    StudyRow,
+    row_of,
+    rows_of,
+    run_rows,
+    studies,
+    study_names,
+    study_of,
+    study_row,
+    study_rows,
+)
+from console.simulation.selectors.traces import (
+    Recordable,
+    TraceRow,
+    ready_traces,
+    recordables,
+    trace_of,
+    trace_row,
+    trace_rows,
+)
+
+__all__ = [
+    "ORDERS",
+    "RUN",
+    "VIEW",
+    "Estimate",
+    "Front",
+    "Outcomes",
+    "PairRow",
+    "Recordable",
+    "RunRow",
+    "StudyFilters",
+    "StudyRow",
+    "TraceRow",
+    "about_jobs",
+    "estimate",
+    "estimate_of",
+    "front_of",
+    "outcomes_of",
+    "pair_of",
+    "ready_traces",
+    "recordables",
+    "report_of",
+    "row_of",
+    "rows_of",
+    "run_rows",
+    "studies",
+    "study_names",
+    "study_of",
+    "study_row",
+    "study_rows",
+    "trace_of",
+    "trace_row",
+    "trace_rows",
+]
