@@ -11,10 +11,11 @@ import numpy as np
 
 from scheduler.admission.diagnosis import Ground
 from scheduler.admission.jobs import Job
-from scheduler.admission.room import Room, room_of, terms_of
-from scheduler.admission.seating import Seats, find, take
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
+from scheduler.placement.company import terms_of
 from scheduler.placement.prey import without
+from scheduler.placement.room import Room, room_of
+from scheduler.placement.seating import Seats, find, take
 from scheduler.plan.ask import within
 
 

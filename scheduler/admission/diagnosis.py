@@ -4,20 +4,17 @@ Room is looked at as it will be when the pods that are leaving have left: what i
 what is not is worth waiting for.  Jobs of one kind are judged once.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 import numpy as np
 
+from scheduler.admission.ground import Ground, Verdict, ground_of
 from scheduler.admission.jobs import Job
-from scheduler.admission.misfit import Sizes, faults_of, sizes_of
-from scheduler.admission.quota import BORROWING_LIMIT, CAP, Book, Refusal, returned
+from scheduler.admission.misfit import faults_of
+from scheduler.admission.quota import BORROWING_LIMIT, CAP, Refusal
 from scheduler.admission.reasons import (
     BUDGET_RAN_OUT,
-    CAPACITY,
     CONSTRAINT,
-    FRAGMENTATION,
     NOT_EVALUATED,
     QUOTA,
     TOPOLOGY,
@@ -26,59 +23,15 @@ from scheduler.admission.reasons import (
     gpus,
     some,
 )
-from scheduler.admission.room import Room, room_of, terms_of
-from scheduler.admission.seating import Found, blocks, find
-from scheduler.cluster.feasibility import Eligibility
-from scheduler.cluster.layout import slices
-from scheduler.cluster.records import WHOLE_GPU_MILLI
-from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Snapshot
-from scheduler.placement.ground import places_at
-from scheduler.placement.prey import without
+from scheduler.admission.shortage import pieces
+from scheduler.cluster.ports import collide
+from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools
+from scheduler.placement.company import labels_of
+from scheduler.placement.homes import places_at
+from scheduler.placement.seating import Found, blocks, find
 
+__all__ = ["Ground", "Verdict", "awaited_quota", "ground_of", "judge", "quota_reason"]
 NAMED = 5  # pods that a sentence names
-
-
-@dataclass(slots=True, eq=False)
-class Ground:
-    """What all jobs are judged on.  ``left`` counts the searches that may still be made."""
-
-    snapshot: Snapshot
-    rules: Eligibility
-    sizes: Sizes
-    book: Book
-    later_book: Book  # when the pods that are leaving have left
-    now_s: int
-    now: Room
-    later: Room  # when the pods that are leaving have left
-    leaving: bool
-    left: int
-    kinds: dict[tuple[object, ...], "Verdict"] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Of one kind of job, alone.
-
-    ``fits``: it finds seats now; ``waits``: it finds them when others have left; ``misfit``: nothing would ever do.
-    """
-
-    reasons: tuple[Reason, ...]
-    fits: bool
-    waits: bool
-    blocks: tuple[tuple[str, int], ...]
-    misfit: bool
-
-
-def ground_of(
-    snapshot: Snapshot, rules: Eligibility, jobs: Sequence[Job], book: Book, now_s: int, budget: int
-) -> Ground:
-    terms = terms_of(snapshot, [part.pods[0] for job in jobs for part in job.parts])
-    now = room_of(snapshot, rules, terms)
-    ending = snapshot.pod_live & snapshot.pod_terminating
-    leaving = bool(ending.any())
-    later = room_of(without(snapshot, ending), rules, terms) if leaving else now
-    later_book = returned(book, snapshot, ending) if leaving else book
-    return Ground(snapshot, rules, sizes_of(snapshot, rules), book, later_book, now_s, now, later, leaving, budget)
 
 
 def judge(ground: Ground, job: Job, only: Bools | None) -> Verdict:
@@ -98,7 +51,7 @@ def _judged(ground: Ground, job: Job, only: Bools | None) -> Verdict:
         return Verdict((*wrong, unseen), False, False, (), True)
     ground.left -= 1
     found = find(ground.now, job, only=only)
-    room = tuple(blocks(ground.now, job))
+    room = tuple((level, pods) for level, pods, _ in blocks(ground.now, job, only))
     if found.seats is not None:
         return Verdict(tuple(wrong), not wrong, False, room, bool(wrong))
     ground.left -= 1
@@ -158,9 +111,7 @@ def _space(ground: Ground, job: Job, then: Found, only: Bools | None) -> Iterato
     """Why there are no seats even when everybody who leaves has left; the first that holds is enough."""
     if not then.sure:
         sentence = (
-            f"The search stopped with places for {then.most} of {len(job.pods)} pods: more nodes were left to ask."
-            if then.most < len(job.pods)
-            else "Each kind of its pods finds room by itself; no order that was tried seats them together."
+            "Each kind of its pods finds room by itself; the search ended before it knew whether all do together."
         )
         yield Reason(BUDGET_RAN_OUT, sentence, {"asked_pods": len(job.pods), "seated_pods": then.most})
         return
@@ -172,7 +123,7 @@ def _space(ground: Ground, job: Job, then: Found, only: Bools | None) -> Iterato
     if job.levels and find(ground.later, job, free_of_level=True, only=only).seats is not None:
         yield _topology(ground, job, then)
         return
-    yield _pieces(ground, job, then, only)
+    yield pieces(ground, job, then, only)
 
 
 def _refused(ground: Ground, job: Job, only: Bools | None) -> Reason | None:
@@ -183,7 +134,7 @@ def _refused(ground: Ground, job: Job, only: Bools | None) -> Reason | None:
         pod, nodes = part.pods[0], np.arange(len(inside))
         may = inside & ground.rules.eligible(pod)
         slots = ground.later.fits(part, may, nodes)
-        beside, _ = ground.later.company.welcome(pod, nodes)
+        beside = ground.later.company.welcome(pod, nodes)
         if may.any() and not (may & beside).any():
             return _company(ground, pod, int(may.sum()), everywhere=True)
         if int(slots.sum()) >= len(part.pods) > int(np.where(beside, slots, 0).sum()):
@@ -192,26 +143,28 @@ def _refused(ground: Ground, job: Job, only: Bools | None) -> Reason | None:
 
 
 def _company(ground: Ground, pod: int, nodes: int, *, everywhere: bool) -> Reason:
-    """Who on those nodes refuses the pod, or is refused by it."""
+    """Who on those nodes refuses the pod, is refused by it, or has its ports."""
     snapshot = ground.snapshot
     spec = snapshot.pod_specs[snapshot.pod_spec[pod]]
-    labels = {f"{key}={value}" for key, value in spec.labels}
-    may = ground.rules.eligible(pod)
-    same = snapshot.pod_live & (snapshot.pod_namespace == snapshot.pod_namespace[pod])
-    who = []
-    for p in np.flatnonzero(same).tolist():
+    may = np.append(ground.rules.eligible(pod), False)[snapshot.pod_node] & snapshot.pod_live
+    against, with_port = [], []
+    for p in np.flatnonzero(may).tolist():
         other = snapshot.pod_specs[snapshot.pod_spec[p]]
-        terms = {f"{key}={value}" for key, value in other.labels}
-        if may[snapshot.pod_node[p]] and (terms & set(spec.anti_affinity) or labels & set(other.anti_affinity)):
-            who.append(p)
-    kind = "anti_affinity" if who or spec.anti_affinity else "affinity"
+        near = snapshot.pod_namespace[p] == snapshot.pod_namespace[pod]
+        if near and (labels_of(other) & set(spec.anti_affinity) or labels_of(spec) & set(other.anti_affinity)):
+            against.append(p)
+        if any(collide(mine, theirs) for mine in spec.host_ports for theirs in other.host_ports):
+            with_port.append(p)
+    kind = "anti_affinity" if against or spec.anti_affinity else "host_port" if with_port else "affinity"
+    who = with_port if kind == "host_port" else against
     names = ", ".join(snapshot.pod_key(p) for p in who[:NAMED])
     where = f"on {some(nodes, 'node')} with room"
     if everywhere:
         where = "on the one node that it may run on" if nodes == 1 else f"on all {nodes} nodes that it may run on"
     with_whom = f" with {names}" if names else f" for {', '.join(spec.affinity)}" if spec.affinity else ""
-    sentence = f"{'Anti-affinity' if kind == 'anti_affinity' else 'Affinity'}{with_whom} keeps it out {where}."
-    return Reason(CONSTRAINT, sentence, {"constraint": kind, "pods": names, "nodes": nodes})
+    what = {"anti_affinity": "Anti-affinity", "host_port": "A host port shared"}.get(kind, "Affinity")
+    numbers: dict[str, int | str | None] = {"constraint": kind, "pods": names, "nodes": nodes}
+    return Reason(CONSTRAINT, f"{what}{with_whom} keeps it out {where}.", numbers)
 
 
 def _kept_out(ground: Ground, job: Job, only: Bools | None) -> Reason | None:
@@ -253,77 +206,3 @@ def _topology(ground: Ground, job: Job, then: Found) -> Reason:
         "level": level, "asked_pods": len(job.pods), "seated_pods": then.most, "asked_milli": job.gpu_milli,
         "nodes_of_unknown_place": unknown,
     })  # fmt: skip
-
-
-def _pieces(ground: Ground, job: Job, then: Found, only: Bools | None) -> Reason:
-    """Enough in sum is fragmentation, too little is capacity; both count usable nodes of models that it accepts."""
-    snapshot, room = ground.snapshot, ground.later
-    if any(snapshot.pod_specs[part.shape[1]].mig for part in job.parts):
-        return _slices(ground, job)
-    pods = [part.pods[0] for part in job.parts]
-    may = np.logical_or.reduce([ground.rules.eligible(p) for p in pods]) & snapshot.node_usable
-    may = may if only is None else may & only
-    free = int(room.free[may].sum()) * WHOLE_GPU_MILLI
-    rest = int(room.rest[may[room.rest_node]].sum()) if any(p.shape[3] < WHOLE_GPU_MILLI for p in job.parts) else 0
-    cpu, memory = (int(np.maximum(left[may], 0).sum()) for left in (room.cpu, room.memory))
-    asked_memory = sum(part.shape[6] * len(part.pods) for part in job.parts)
-    short = [name for name, asked, has in (
-        ("gpus", job.gpu_milli, free + rest), ("cpu", job.cpu_milli, cpu), ("memory", asked_memory, memory),
-    ) if asked > has]  # fmt: skip
-    numbers: dict[str, int | str | None] = {
-        "asked_pods": len(job.pods), "seated_pods": then.most, "asked_milli": job.gpu_milli, "free_milli": free + rest,
-        "missing_milli": max(0, job.gpu_milli - free - rest), "asked_cpu_milli": job.cpu_milli, "free_cpu_milli": cpu,
-        "out_of_service_gpus": _out_of_service(ground, pods), "nodes": int(may.sum()),
-    }  # fmt: skip
-    if short:
-        what = {
-            "gpus": gpus(free + rest),
-            "cpu": f"{cpu // 1000} CPU cores",
-            "memory": f"{memory / 1024:g} GiB of memory",
-        }[short[0]]
-        needs = {
-            "gpus": gpus(job.gpu_milli),
-            "cpu": f"{job.cpu_milli // 1000} cores",
-            "memory": f"{asked_memory / 1024:g} GiB",
-        }
-        sentence = (
-            f"It asks for {needs[short[0]]}, and {what} are free on {some(int(may.sum()), 'node')} that it may run on."
-        )
-        return Reason(CAPACITY, sentence, {**numbers, "short_of": ", ".join(short)})
-    cause = "cpu_memory" if _devices_suffice(ground, job, may) else "stranded"
-    why = {"cpu_memory": "not with the CPU and memory that its pods need beside them", "stranded": "in smaller pieces"}
-    sentence = (
-        f"{gpus(free + rest)} {'is' if free + rest == WHOLE_GPU_MILLI else 'are'} free on nodes that it may run on,"
-        f" {why[cause]}: room for {then.most} of "
-        f"{some(len(job.pods), 'pod')} of {gpus(job.parts[0].shape[2] * job.parts[0].shape[3])}."
-    )
-    return Reason(FRAGMENTATION, sentence, {**numbers, "cause": cause})
-
-
-def _slices(ground: Ground, job: Job) -> Reason:
-    """Slices are counted by profile, on nodes that the job may run on."""
-    snapshot, asked, free = ground.snapshot, Counter[str](), Counter[str]()
-    for part in job.parts:
-        for profile, count in snapshot.pod_specs[part.shape[1]].mig:
-            asked[profile] += count * len(part.pods)
-    may = np.logical_or.reduce([ground.rules.eligible(part.pods[0]) for part in job.parts]) & snapshot.node_usable
-    for node in snapshot.node_devices:
-        if may[node]:
-            free.update(slices(snapshot, node, ground.later.standing(node)).free)
-    told = ", ".join(f"{count} x {profile} ({free[profile]} free)" for profile, count in sorted(asked.items()))
-    numbers: dict[str, int | str | None] = {"asked_pods": len(job.pods), "slices": told, "cause": "slices"}
-    if any(free[profile] < count for profile, count in asked.items()):
-        return Reason(CAPACITY, f"It asks for slices {told} on nodes that it may run on.", numbers)
-    return Reason(FRAGMENTATION, f"It asks for slices {told}, and no node has room for them with all else.", numbers)
-
-
-def _out_of_service(ground: Ground, pods: list[int]) -> int:
-    """GPUs on nodes that it could use if they were ready and not cordoned."""
-    snapshot = ground.snapshot
-    may = np.logical_or.reduce([ground.rules.eligible(p) for p in pods]) & ~snapshot.node_usable
-    return int(snapshot.node_gpus[may].sum())
-
-
-def _devices_suffice(ground: Ground, job: Job, may: Bools) -> bool:
-    rows = np.flatnonzero(may)
-    return all(int(ground.later.devices(part, rows).sum()) >= len(part.pods) for part in job.parts)

@@ -11,8 +11,8 @@ from scheduler.admission.backfill import ends_of, reserve
 from scheduler.admission.diagnosis import ground_of
 from scheduler.admission.planner import Explained, Explanation
 from scheduler.admission.reasons import FITS_NOW, MISCONFIGURED, NO_SUCH_MODEL, NOT_EVALUATED, QUOTA, SPENT
-from scheduler.admission.seating import Seats
 from scheduler.cluster.feasibility import eligibility
+from scheduler.placement.seating import Seats
 
 AHEAD = 50  # jobs before it that are given room first; with more, the latest start is not worked out
 NEVER = (MISCONFIGURED, NO_SUCH_MODEL, QUOTA, SPENT, NOT_EVALUATED)  # no end of others' pods decides

@@ -9,17 +9,8 @@ from scheduler.cluster.mobility import required_levels
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import UNKNOWN, Snapshot
 from scheduler.fragmentation.shapes import HOST
+from scheduler.placement.parts import Part, Shape
 from scheduler.plan.waiting import mates, pending
-
-Shape = tuple[int, ...]  # class of eligibility, spec, GPUs, share, device memory, CPU, memory, lender
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Equal pods of a job: they may run on the same nodes and take the same there."""
-
-    shape: Shape
-    pods: tuple[int, ...]  # rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +31,7 @@ class Job:
     contrary: bool  # its pods accept no model in common
     levels: tuple[str, ...]  # at which it requires one domain
     running: tuple[int, ...]  # live members that are not leaving, rows
+    mixes: bool = False  # nobody wants one job on several GPU models, and no gang says that it may
 
     @property
     def gpus(self) -> int:

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.admission.jobs import Job, Part
+from scheduler.admission.jobs import Job
 from scheduler.admission.reasons import MISCONFIGURED, NO_SUCH_MODEL, Reason, some
 from scheduler.cluster.feasibility import Eligibility
 from scheduler.cluster.records import FINISHED_PHASES, WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Ints, Longs, Snapshot
-from scheduler.placement.ground import places_at
+from scheduler.placement.homes import places_at
+from scheduler.placement.parts import Part
 
 RULES = {  # of ``cluster.reasons.ELIGIBILITY``, as people say them
     "gpu_memory": "has the device memory",

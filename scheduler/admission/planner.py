@@ -18,11 +18,11 @@ from scheduler.admission.order import QueueRules, queue_order
 from scheduler.admission.promises import Lent, lent_of
 from scheduler.admission.quota import Book, Refusal, book_of
 from scheduler.admission.reasons import CAPACITY, FITS_NOW, FRAGMENTATION, PRECEDENCE, QUEUED, TOPOLOGY, Reason, first
-from scheduler.admission.room import Room
-from scheduler.admission.seating import Seats, find, take
 from scheduler.admission.spending import spent_reason
 from scheduler.cluster.feasibility import eligibility
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Longs, Snapshot
+from scheduler.placement.room import Room
+from scheduler.placement.seating import Seats, find, take
 
 SEARCHES = 20_000
 

@@ -13,7 +13,7 @@ import numpy as np
 from scheduler.admission.backfill import ends_of, reserve
 from scheduler.admission.claims import Claimed, claimed
 from scheduler.admission.diagnosis import Ground, ground_of
-from scheduler.admission.jobs import Job, Part
+from scheduler.admission.jobs import Job
 from scheduler.admission.planner import Explained, Explanation
 from scheduler.admission.quota import BORROWING_LIMIT, CAP, Refusal
 from scheduler.admission.reasons import (
@@ -27,7 +27,6 @@ from scheduler.admission.reasons import (
     gpus,
     some,
 )
-from scheduler.admission.seating import find
 from scheduler.advice.paying import budget_remedies, without
 from scheduler.advice.remedy import (
     BEST_FIRST,
@@ -52,6 +51,8 @@ from scheduler.cluster.snapshot import Snapshot
 from scheduler.consolidation.params import Ask, Params
 from scheduler.consolidation.planner import consolidate
 from scheduler.performance.interruption import Rates, costs
+from scheduler.placement.parts import Part
+from scheduler.placement.seating import find
 from scheduler.placement.victims import BUDGET as VICTIMS_CUT
 from scheduler.placement.victims import VictimRules
 from scheduler.plan.goal import GANG

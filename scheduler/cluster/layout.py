@@ -1,7 +1,7 @@
 """Which pod lies on which device of a node.
 
-The rule: listed devices bind; then whole GPUs take the first untouched devices, in the order of identities; then
-shares go first-fit, largest first, ties by identity.  A borrower lies on devices of the sleeping pod that lends to it
+The rule: listed devices bind; then whole GPUs take the first untouched devices that have their memory, in the order of
+identities; then shares go first-fit, largest first, ties by identity.  A borrower lies on devices of the sleeping pod that lends to it
 first; there the larger of the two requests counts.  Failed devices and those partitioned into slices are no whole
 GPUs.  Where a node allocates fewer GPUs than it has, no more devices than that are opened.
 """
@@ -103,7 +103,8 @@ class _Bench:
         return opens and within and self.memory[device] + resident.memory_mib <= self.memory_mib[device]
 
     def untouched(self, resident: Resident, device: int) -> bool:
-        return self.usable[device] and not self.pods[device] and self.touched < self.allocatable
+        opens = self.usable[device] and not self.pods[device] and self.touched < self.allocatable
+        return opens and resident.memory_mib <= self.memory_mib[device]
 
     def put(self, resident: Resident, device: int) -> None:
         self.use[device] += self.cost(resident, device)
@@ -129,7 +130,6 @@ class _Bench:
 
     def lent_whole(self, resident: Resident, device: int) -> bool:
         """The device is untouched, or its sleeping holder lends all of it and nobody borrows it yet."""
-        lent = self.lent.get(resident.lender)
         lent = self.lent.get(resident.lender)
         idle = lent is not None and lent[device] == WHOLE_GPU_MILLI == self.use[device]
         if idle and self.borrowed[resident.lender][device] == 0:

@@ -109,7 +109,8 @@ def _devices(snapshot: Snapshot, live: Longs, borrowing: Ints) -> tuple[Longs, L
     floats = listed | (snapshot.pod_gpu_milli < WHOLE_GPU_MILLI)
     floating = np.zeros(len(snapshot.node_name), np.bool_)
     floating[snapshot.pod_node[pods[floats[pods]]]] = True
-    odd = _odd(snapshot, pods, floats, borrowing) & floating | _broken(snapshot)
+    uneven = _uneven(snapshot, pods)
+    odd = _odd(snapshot, borrowing) & floating | uneven | _broken(snapshot)
     whole = used_once(snapshot, np.where(asks & ~floats, snapshot.pod_gpus, 0).astype(np.int64), live, borrowing)
     room = snapshot.node_allocatable.astype(np.int64)
     free, over = np.maximum(room - whole, 0), np.maximum(whole - room, 0) * WHOLE_GPU_MILLI
@@ -146,15 +147,20 @@ def _broken(snapshot: Snapshot) -> Bools:
     return broken
 
 
-def _odd(snapshot: Snapshot, pods: Longs, floats: Bools, borrowing: Ints) -> Bools:
-    """[n] Floating nodes that need a look of their own: many devices, lending, or device memory that differs."""
+def _odd(snapshot: Snapshot, borrowing: Ints) -> Bools:
+    """[n] Floating nodes that need a look of their own: many devices, or lending."""
     odd = snapshot.node_gpus > WIDEST
     odd[snapshot.pod_node[borrowing]] = True
-    own_memory = [n for n, ds in snapshot.node_devices.items() if any(d.memory_mib is not None for d in ds)]
-    asks_memory = np.zeros(len(odd), np.bool_)
-    asks_memory[snapshot.pod_node[pods[snapshot.pod_gpu_memory_mib[pods] > 0]]] = True
-    odd[own_memory] |= asks_memory[own_memory]
     return np.asarray(odd)
+
+
+def _uneven(snapshot: Snapshot, pods: Longs) -> Bools:
+    """[n] Nodes where somebody asks for device memory, and devices have memory of their own."""
+    found = np.zeros(len(snapshot.node_name), np.bool_)
+    found[[n for n, ds in snapshot.node_devices.items() if any(d.memory_mib is not None for d in ds)]] = True
+    asks = np.zeros(len(found), np.bool_)
+    asks[snapshot.pod_node[pods[snapshot.pod_gpu_memory_mib[pods] > 0]]] = True
+    return np.asarray(found & asks)
 
 
 def _residents(snapshot: Snapshot, live: Longs, chosen: Bools) -> dict[int, list[int]]:

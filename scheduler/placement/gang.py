@@ -8,6 +8,7 @@ no candidate where a domain is required.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, permutations
 
 import numpy as np
 
@@ -16,12 +17,14 @@ from scheduler.fragmentation.shapes import CLUSTER, HOST
 from scheduler.placement.entropy import least_entropy
 from scheduler.placement.filters import Judge, Offer
 from scheduler.placement.ground import Ground
+from scheduler.placement.homes import domains_of
 from scheduler.placement.policy import Policy
 from scheduler.placement.request import Group, Request
 from scheduler.placement.resolving import Resolved
 from scheduler.placement.scores import Floats
 
 Taken = dict[int, int]  # node -> pods
+ORDERS = 24  # of the groups of a job that are tried in a domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,18 @@ class Search:
     terms: tuple[dict[str, Floats], ...]  # [group] name -> [n] of one more pod there; NaN: unknown, or no room
     score: Floats  # [n] their weighted mean, for the largest group
     judge: Judge
-    only: Bools | None = None  # [n] nodes that take part; None: all
+    only: Bools | None = None  # [n] nodes that take part for pods on devices; None: all
     slots: list[Longs] = field(init=False)
     turn: Longs = field(init=False)  # [n] rank by score, ties by position
 
     def __post_init__(self) -> None:
-        self.slots = [one.slots.copy() if self.only is None else one.slots * self.only for one in self.offers]
+        parts = self.found.asked.parts
+        self.slots = [
+            one.slots * self.only
+            if self.only is not None and part.on_devices(self.found.snapshot)
+            else one.slots.copy()
+            for one, part in zip(self.offers, parts, strict=True)
+        ]
         order = np.lexsort((np.arange(len(self.score)), -self.score))
         self.turn = np.empty(len(order), np.int64)
         self.turn[order] = np.arange(len(order))
@@ -87,12 +96,9 @@ class Search:
 
     @property
     def home(self) -> Bools:
-        """[n] Inside a known domain of the required level, that of the running members if there are some."""
-        place = self.ground.domains_at(self.request.required)
-        if not len(self.found.stay):
-            return np.asarray(place != UNKNOWN)
-        here = set(place[self.found.snapshot.pod_node[self.found.stay]].tolist())
-        return np.asarray(place == here.pop() if len(here) == 1 and UNKNOWN not in here else np.zeros(len(place), bool))
+        """[n] Inside a known domain of every level that is required, that of the running members if there are some."""
+        asked = self.found.asked
+        return np.asarray(domains_of(self.found.snapshot, asked.cluster, asked.levels, asked.running) != UNKNOWN)
 
     def candidates(self, level: str) -> list[Domain]:
         """Domains that hold each group by itself: partly used ones first, then the tightest, then by score."""
@@ -132,18 +138,26 @@ class Search:
 
     # ---- one domain ------------------------------------------------------------------------------------------------
     def seat(self, domain: Domain) -> Seating | None:
-        """All groups inside the domain; what the judge refuses is taken back and tried elsewhere."""
-        while True:
-            before = [int(slots.sum()) for slots in self.slots]
-            found = self._try(domain)
-            if found is not None or before == [int(slots.sum()) for slots in self.slots]:
-                return found
+        """All groups inside the domain, in one order or another; what the judge refuses is tried elsewhere."""
+        for order in self._orders():
+            before = None
+            while before != (before := [int(slots.sum()) for slots in self.slots]):
+                found = self._try(domain, order)
+                if found is not None:
+                    return found
+        return None
 
-    def _try(self, domain: Domain) -> Seating | None:
+    def _orders(self) -> Iterator[Sequence[int]]:
+        """The hardest group first: those that want one domain, then the largest pods; then other orders."""
+        groups = self.request.groups
+        hard = sorted(range(len(groups)), key=lambda g: (not groups[g].required, -groups[g].gpus, -groups[g].count, g))
+        yield from islice(permutations(hard), ORDERS)
+
+    def _try(self, domain: Domain, order: Sequence[int]) -> Seating | None:
         nodes = self.inside(domain.level, domain.domain)
         there: dict[int, list[int]] = {}
         seats: dict[int, Ints] = {}
-        for g in self._order():
+        for g in order:
             group, rows = self.request.groups[g], self.found.rows[g]
             slots = self._left(g, there)
             taken = place_group(self.ground, slots, nodes, group, self.turn, self._start(domain), self.policy)
@@ -156,11 +170,6 @@ class Search:
             for n, row in zip(seats[g].tolist(), rows.tolist(), strict=True):
                 there.setdefault(n, []).append(row)
         return Seating(domain, tuple(seats[g] for g in range(len(seats))))
-
-    def _order(self) -> list[int]:
-        """The hardest group first: those that want one domain, then the largest pods."""
-        groups = self.request.groups
-        return sorted(range(len(groups)), key=lambda g: (not groups[g].required, -groups[g].gpus, -groups[g].count, g))
 
     def _start(self, domain: Domain) -> int:
         return self.ground.levels.index(domain.level)
@@ -186,18 +195,6 @@ class Search:
     def _position(self, node: int) -> tuple[int, ...]:
         """Nodes of one domain stand together, from the widest level down."""
         return (*(int(self.ground.domains_at(level)[node]) for level in reversed(self.ground.levels[1:])), node)
-
-    def widen(self) -> bool:
-        """Ask the judge where shared devices might hold more than they do as they lie; True if some do."""
-        grown = False
-        for g, one in enumerate(self.offers):
-            rows = self.found.rows[g]
-            able = one.loose > one.slots if self.only is None else (one.loose > one.slots) & self.only
-            for n in np.flatnonzero(able).tolist():
-                most = self.judge.most(n, (), rows, int(one.loose[n]))
-                grown |= most > self.slots[g][n]
-                self.slots[g][n] = most
-        return grown
 
 
 def capacity(ground: Ground, slots: Longs, place: Ints, domains: int, group: Group) -> Longs:

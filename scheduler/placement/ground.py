@@ -14,8 +14,17 @@ from scheduler.fragmentation.demand import Mix, coarsened, mix_of
 from scheduler.fragmentation.devices import open_nodes
 from scheduler.fragmentation.gradient import OpenNodes, fragments
 from scheduler.fragmentation.shapes import CLUSTER, HOST
+from scheduler.placement.company import terms_of
+from scheduler.placement.room import Room, room_of
 
 COARSE_CPU_MILLI, COARSE_MEMORY_MIB = 4_000, 16_384
+
+
+class _Nobody:
+    """Rules of a room in which nobody asks for a seat."""
+
+    def eligible(self, pod: int, /) -> Bools:
+        raise LookupError(pod)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +75,11 @@ class Ground:
         return np.asarray(self.occupancy.workload_pods == 0)
 
     @cached_property
+    def room(self) -> Room:
+        """For ``Room.asking``: nobody has been asked about yet."""
+        return room_of(self.snapshot, _Nobody(), terms_of(self.snapshot, ()), self.occupancy)
+
+    @cached_property
     def mix(self) -> Mix:
         """What pods ask for, coarsely: a term of a score needs no more, and exact amounts cost seconds."""
         return coarsened(mix_of(self.snapshot), COARSE_CPU_MILLI, COARSE_MEMORY_MIB)
@@ -99,13 +113,6 @@ def _places(domain: Ints, node: Ints) -> Longs:
     """The domain of each of ``node``; where nobody knows it, the node is a place of its own."""
     here = domain[node].astype(np.int64)
     return np.where(here == UNKNOWN, len(domain) + node.astype(np.int64), here)
-
-
-def places_at(snapshot: Snapshot, level: str) -> Ints | None:
-    """[n] The domain of each node at a level; a node is a place of its own at HOST.  None: nobody knows the level."""
-    if level in snapshot.levels:
-        return np.asarray(snapshot.node_at_level[snapshot.levels.index(level)])
-    return np.arange(len(snapshot.node_name), dtype=np.int32) if level == HOST else None
 
 
 def ground_of(snapshot: Snapshot) -> Ground:

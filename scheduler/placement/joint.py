@@ -15,21 +15,24 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from scheduler.cluster.errors import within
+from scheduler.cluster.feasibility import eligibility
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.room import faults
 from scheduler.cluster.rows import frozen
 from scheduler.cluster.snapshot import NO_LIMIT, UNKNOWN, Bools, Ints, Longs, Snapshot
 from scheduler.fragmentation.shapes import CLUSTER
+from scheduler.placement.company import terms_of
 from scheduler.placement.decoding import NONE, V_ENTROPY, V_GPUS, Jobs, Room, Values, seat_in_order
 from scheduler.placement.entropy import entropy, gpus_by_place
-from scheduler.placement.filters import offer
+from scheduler.placement.filters import Few
 from scheduler.placement.gang import Domain, Seating
 from scheduler.placement.ground import Ground, ground_of
 from scheduler.placement.options import Expecting, Predicted, entropy_level, gpus_on, predict
+from scheduler.placement.parts import part_of
 from scheduler.placement.planner import place
 from scheduler.placement.policy import DEFAULT, Policy
 from scheduler.placement.request import Request
-from scheduler.placement.resolving import Resolved, resolve
+from scheduler.placement.resolving import Resolved, only_rows, resolve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +142,12 @@ class _Work:
         alone = len(request.groups) == 1 and not len(found.stay) and request.pods >= request.min_members
         levels = all(not level or level in self.ground.levels for level in (request.required, request.preferred))
         shares = group.gpus > 0 and group.gpu_milli < WHOLE_GPU_MILLI
-        return bool(alone and levels and not (company or sliced or lends or shares or group.gpu_memory_mib))
+        return bool(
+            alone
+            and levels
+            and not request.may_mix_models
+            and not (company or sliced or lends or shares or group.gpu_memory_mib)
+        )
 
     def _compile(self) -> None:
         """Tables of integers for the kernel."""
@@ -153,7 +161,7 @@ class _Work:
             if key not in shapes:
                 shapes[key] = len(asks)
                 asks.append([group.gpus, group.cpu_milli, group.memory_mib, 1])
-                most.append(offer(self.ground, self.world, int(self.found[i].rows[0][0])).slots)
+                most.append(self._slots(i))
             if group.count > 1 and group.gpus and self._models(most[shapes[key]]) > 1:
                 self.plain.remove(i)  # the kernel knows no models, and no job is to be spread over two
             else:
@@ -170,6 +178,13 @@ class _Work:
             self._left(), np.array(asks, np.int64).reshape(-1, 4), np.ascontiguousarray(table[:, self.nodes]),
             *self._domains(), ~self.ground.untouched[self.nodes],
         )  # fmt: skip
+
+    def _slots(self, i: int) -> Longs:
+        row = int(self.found[i].rows[0][0])
+        rules = Few({row: eligibility(only_rows(self.world, self.found[i].rows[0][:1])).reasons(0)})
+        return self.ground.room.asking(self.world, rules, terms_of(self.world, [row])).slots(
+            part_of(self.world, (row,))
+        )
 
     def _models(self, slots: Longs) -> int:
         return len(np.unique(self.snapshot.node_model[slots > 0]))

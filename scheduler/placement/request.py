@@ -72,6 +72,7 @@ class Request:
     groups: tuple[Group, ...]
     required: str = ""
     preferred: str = ""
+    may_mix_models: bool = False  # its pods may stand on several GPU models at once; else all of them on one
     min_members: int = 0  # that the gang starts with; all that are open are placed, or none
     tier: str = HP
     work_class: str = ""  # training, dev, online, offline; "" unknown

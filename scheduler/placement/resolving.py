@@ -10,7 +10,9 @@ from scheduler.cluster.errors import ParamError
 from scheduler.cluster.records import TopologyRecord
 from scheduler.cluster.rows import frozen
 from scheduler.cluster.snapshot import UNKNOWN, WORK_CLASSES, Ints, PodSpec, Snapshot
+from scheduler.placement.parts import Asked, part_of
 from scheduler.placement.request import HP, LP, Group, Request
+from scheduler.plan.goal import CLUSTER
 from scheduler.plan.slots import with_pending
 from scheduler.plan.waiting import Waiting, levels_of, mates, pending, waiting_of
 
@@ -21,8 +23,10 @@ class Resolved:
 
     snapshot: Snapshot
     rows: tuple[Ints, ...]  # [group] rows of its pods, in the order of ``Group.members``
-    stay: Ints  # live members of the same gang
+    stay: Ints  # live members of the same gang that are not leaving
     gang: int  # UNKNOWN without one
+    asked: Asked  # the same for ``seating``
+    simple: bool  # ``asked`` says all: no group has wishes of its own
 
 
 def resolve(snapshot: Snapshot, request: Request) -> Resolved:
@@ -42,7 +46,20 @@ def resolve(snapshot: Snapshot, request: Request) -> Resolved:
             longer = with_pending(longer, group.members, _asked(group, request, cluster), group.spec)
             rows.append(np.arange(first, len(longer.pod_name), dtype=np.int32))
     gang = _gang(snapshot, cluster, request.job)
-    return Resolved(longer, tuple(rows), mates(snapshot, gang), gang)
+    stay = mates(snapshot, gang)
+    stay = stay[~snapshot.pod_terminating[stay]]
+    parts = tuple(part_of(longer, tuple(some.tolist())) for some in rows)
+    levels = _levels(snapshot, request, rows)
+    asked = Asked(cluster, parts, levels, tuple(stay.tolist()), request.may_mix_models)
+    simple = not any(group.required or group.slice_pods for group in request.groups)
+    return Resolved(longer, tuple(rows), stay, gang, asked, simple)
+
+
+def _levels(snapshot: Snapshot, request: Request, rows: list[Ints]) -> tuple[str, ...]:
+    """At which all of it needs one domain: of a pending job every level that one of its pods or its gang requires."""
+    if request.job:
+        return tuple(levels_of(snapshot, np.concatenate(rows)))
+    return () if request.required in ("", CLUSTER) else (request.required,)
 
 
 def _asked(group: Group, request: Request, cluster: int) -> dict[str, int]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
-from scheduler.placement.ground import places_at
+from scheduler.placement.homes import places_at
 from scheduler.placement.hunt import NEVER, Hunt, Unit, cheapest, least_losses, most_seats
 from scheduler.placement.prey import Prey, prey_of
 from scheduler.plan.ask import within

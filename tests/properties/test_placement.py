@@ -54,11 +54,11 @@ def place_of(judge: Judge, node: Row, level: str) -> str | None:
 
 
 def fits(judge: Judge, request: Request, pod: Row) -> bool:
-    total: Counter[str] = Counter()
+    total: Counter[tuple[str, str]] = Counter()
     for node in judge.nodes.values():
         where = place_of(judge, node, request.required)
-        if where is not None:
-            total[where] += room(judge, node, pod)
+        if where is not None:  # one job stays within one GPU model
+            total[where, node["gpu_model"] if pod["gpus"] else ""] += room(judge, node, pod)
     return max(total.values(), default=0) >= request.groups[0].count
 
 

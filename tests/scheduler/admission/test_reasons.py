@@ -1,11 +1,13 @@
 """One world for each reason a job may wait for, and the worlds of the public case list that are about it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from scheduler.admission.planner import Explained, explain
 from scheduler.admission.reasons import PRECEDENCE
+from scheduler.placement.planner import place, request_of
 from tests.builders.worlds import World, world
 
 
@@ -144,7 +146,7 @@ SCENES: dict[str, tuple[World, str, dict[str, Any]]] = {
     "device memory on one device of two": (
         world().node("n1", 2, gpu_memory_mib=100, devices=[{"index": 0, "memory_mib": 20}]).gang("g", 2)
         .pod("h", gpu_memory_mib=60, gang="g").pod("i", gpu_memory_mib=60, gang="g"),
-        "fragmentation", {"seated_pods": 0},
+        "fragmentation", {"seated_pods": 1},
     ),
     "shares of two devices, twice": (
         world().node("n1", 2).gang("g", 2).pod("h", gpus=2, gpu_milli=400, gang="g")
@@ -171,7 +173,7 @@ SCENES: dict[str, tuple[World, str, dict[str, Any]]] = {
         world().node("n1", 4).pod("s", "n1", 4, standby=True, standby_until_s=9000).gang("g", 2)
         .pod("h", gpus=2, gang="g", tier="LP", lent_by="jobs/s")
         .pod("i", gpus=3, gang="g", tier="LP", lent_by="jobs/s"),
-        "budget_ran_out", {"seated_pods": 2},
+        "capacity", {"seated_pods": 2},
     ),
     "somebody before it": (
         _switch("n1").pod("a", priority=9, gpus=6).pod("h", gpus=4), "queued", {"first": "jobs/a"}
@@ -224,10 +226,48 @@ def test_every_reason_has_a_scene() -> None:
 def test_a_budget_that_is_used_up_is_said() -> None:
     built = _switch("n1").pod("a", gpus=1).pod("b", gpus=2, priority=5)
     assert _words(_asked(built, budget=1)) == {"b": "fits_now", "a": "not_evaluated"}
-    ports = world().nodes(*(f"n{i:03}" for i in range(201)))
-    for i in range(201):
-        ports.pod(f"a{i:03}", f"n{i:03}", 0, host_ports=[80])
-    assert _words(_asked(ports.pod("h", host_ports=[80]))) == {"h": "budget_ran_out"}
+    crowd = world().gang("g", 2)  # a node holds one or the other, which no count of either alone shows
+    for i in range(150):
+        crowd.node(f"n{i:03}", cpu_milli=100_000 + i)
+    for i in range(100):
+        crowd.pod(f"a{i}", cpu_milli=60_000, gang="g").pod(f"b{i}", None, 2, cpu_milli=60_000, gang="g")
+    assert _words(_asked(crowd)) == {"g": "budget_ran_out"}
+
+
+MODELS: dict[str, tuple[World, str]] = {
+    "enough, but on two GPU models": (world().node("n1").node("n2", gpu_model="H20"), "capacity"),
+    "pieces of one, and enough of two": (
+        world().nodes("n1", "n2", "n4").node("n3", gpu_model="H20").pod("a", "n4", 4).pod("b", "n2", 4), "fragmentation"
+    ),
+    "one model under one switch": (
+        world().asw("a").node("n1").node("n2", gpu_model="H20").asw("b").node("n3").gang("g", 2, topology=REQUIRED),
+        "topology",
+    ),
+    "where a member runs": (
+        world().node("n1").nodes("n2", "n3", gpu_model="H20").pod("g-0", "n1", 8, gang="g"), "capacity"
+    ),
+    "of members that stand on two already": (
+        world().nodes("n1", "n4").nodes("n2", "n3", gpu_model="H20").pod("g-0", "n1", gang="g")
+        .pod("g-1", "n2", 4, gang="g").pod("b", "n4", 4), "fits_now"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_job_stays_within_one_gpu_model(name: str) -> None:
+    built, word = MODELS[name]
+    if not built.rows["gangs"]:
+        built.gang("g", 1)
+    built.pod("h", gpus=8, gang="g").pod("i", gpus=4 if word == "fits_now" else 8, gang="g")
+    snapshot = built.snapshot()
+    row = explain(snapshot).row("jobs/g")
+    assert row is not None and row.reason.word == word, row
+    found = place(snapshot, request_of(snapshot, "jobs/g"))
+    assert found.ok == (word == "fits_now"), found.refusal
+    if word not in ("fits_now",) and not row.job.levels:
+        assert found.reason == "model" or word != "capacity"
+    free = place(snapshot, replace(request_of(snapshot, "jobs/g"), may_mix_models=True))
+    assert free.ok, free.refusal
 
 
 def test_the_first_reason_of_several_is_the_primary_one_and_the_others_stay() -> None:

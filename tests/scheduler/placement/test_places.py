@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from scheduler.cluster.snapshot import PodSpec
 from scheduler.placement.planner import Group, Placement, Policy, Request, place, request_of
 from scheduler.plan.ask import ParamError
 from tests.builders.worlds import World, world
@@ -100,11 +101,22 @@ def test_a_launcher_without_gpus_stands_beside_its_workers() -> None:
     assert [node[:2] for node in nodes(found)] == ["n0"] * 3
 
 
-def test_one_job_never_mixes_gpu_models_where_one_of_them_holds_it() -> None:
-    made = world().asw("a").nodes("x1", gpu_model="H20").nodes("y1", "y2", gpu_model="A100-SXM4-80GB")
-    assert nodes(place(made.snapshot(), ask(2))) == ["y1", "y2"]
-    assert nodes(place(made.snapshot(), ask(3))) == ["x1", "y1", "y2"]
-    assert place(made.snapshot(), ask(2, models=("H20",))).reason == "gpus"
+def test_one_job_stays_within_one_gpu_model_unless_it_may_mix_them() -> None:
+    made = world().asw("a").nodes("x1", "x2", gpu_model="H20").nodes("y1", "y2", gpu_model="A100-SXM4-80GB")
+    made.node("c1", 0, gpu_model="")
+    two = place(made.snapshot(), ask(2))
+    assert {one.models for one in (two.best, *two.alternatives) if one} == {("A100-SXM4-80GB",), ("H20",)}
+    refused = place(made.snapshot(), ask(3))
+    assert refused.refusal is not None
+    assert (refused.reason, refused.refusal.proven) == ("model", True)
+    assert refused.largest_fit[-1].pods == 2
+    mixing = Request(groups=ask(3).groups, may_mix_models=True)
+    assert len({node[0] for node in nodes(place(made.snapshot(), mixing))}) == 2
+    assert place(made.snapshot(), ask(3, models=("H20",))).reason == "gpus"
+    launched = Request(groups=(Group(name="worker", count=2, gpus=8, cpu_milli=128_000), Group(cpu_milli=1)))
+    assert nodes(place(made.snapshot(), launched))[2] not in nodes(place(made.snapshot(), launched))[:2]
+    contrary = Request(groups=(Group(name="a", gpus=8, models=("H20",)), Group(name="b", gpus=8, models=("T4",))))
+    assert place(made.snapshot(), contrary).reason == "model"
 
 
 # ---- why it does not -------------------------------------------------------------------------------------------------
@@ -134,19 +146,47 @@ def test_the_reason_is_told_and_proven(case: str) -> None:
 
 
 def test_a_search_that_gave_up_does_not_say_that_nothing_exists() -> None:
-    made = world()
-    for i in range(4):  # two devices with 500 left each hold two halves, or one of 700 once they lie anew
-        made.node(f"n{i}", 2).pod(f"a{i}", f"n{i}", gpu_milli=500).pod(f"b{i}", f"n{i}", gpu_milli=600)
-    found = place(made.snapshot(), ask(5, gpus=1, gpu_milli=450), Policy(budget=2))
-    assert found.reason == "budget"
-    assert found.refusal is not None
-    assert not found.refusal.proven
-    assert place(made.snapshot(), ask(5, gpus=1, gpu_milli=450)).reason == "gpu_share"
+    made = racks(6)
+    groups = (Group(name="a", count=5, gpus=5), Group(name="b", count=3, gpus=4))
+    proven, cut = (place(made.snapshot(), Request(groups=groups), Policy(budget=most)) for most in (20_000, 2))
+    assert (proven.reason, cut.reason) == ("together", "budget")
+    assert [one.refusal and one.refusal.proven for one in (proven, cut)] == [True, False]
+
+
+def test_every_way_is_looked_at_before_several_groups_are_refused() -> None:
+    """The hardest first would take the node with the memory for the group that does not need it."""
+    made = world().node("n1", 8, memory_mib=100).node("n2", 8, memory_mib=1000).node("n3", 6, memory_mib=100)
+    groups = (Group(name="a", count=2, gpus=6), Group(name="b", count=1, gpus=5, memory_mib=500))
+    assert nodes(place(made.snapshot(), Request(groups=groups)))[2] == "n2"
+
+
+def test_shares_beside_listed_devices_lie_anew() -> None:
+    """Of two devices one is touched by a share that is bound to it, the other by one that would move there."""
+    made = world().node("n1", 2).pod("bound", "n1", gpu_milli=500, devices=[1]).pod("loose", "n1", gpu_milli=500)
+    assert nodes(place(made.snapshot(), ask(gpus=1))) == ["n1"]
+    assert place(made.snapshot(), ask(gpus=2)).reason == "gpus"
+
+
+WORDS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "ports": ({}, {"host_ports": (80,)}, "host_port"),
+    "slices": ({"devices": [{"index": 0, "mig": [{"profile": "1g.10gb", "count": 1}]}]}, {}, "mig"),
+    "places": ({"max_pods": 2}, {}, "max_pods"),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_the_word_is_the_rule_that_costs_most_room(case: str) -> None:
+    node, rules, word = WORDS[case]
+    made = world().node("n1", **node).node("n2", **node).pod("a", "n1").pod("b", "n2", host_ports=[80])
+    asked = ask(3, gpus=0 if word == "mig" else 1, rules=PodSpec(**rules), mig=(("1g.10gb", 1),) * (word == "mig"))
+    assert place(made.snapshot(), asked).reason == word
 
 
 def test_the_most_that_fits_is_told_by_level() -> None:
     found = place(racks(3, 2, busy={"n00": 8}).snapshot(), ask(3, required="asw"))
     assert [(fit.level, fit.gpus) for fit in found.largest_fit] == [("host", 8), ("asw", 16), ("cluster", 32)]
+    few = place(racks(3, 2).snapshot(), ask(1, gpus=4))
+    assert [(fit.level, fit.pods) for fit in few.largest_fit] == [("host", 2), ("asw", 6), ("cluster", 10)]
 
 
 def test_wishes_that_cannot_be_are_refused() -> None:
