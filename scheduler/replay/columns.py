@@ -52,27 +52,35 @@ J_SLEEP_AT, J_SLEEP_S = 12, 13  # second of the day at which it falls asleep, an
 J_FIXED = 14  # 1: it never moves
 J_RESTARTS = 15  # 1: a move stops it first
 J_ESTIMATE = 16  # seconds that its owner says it will run
-J_LANE, J_TASK = 17, 18
+J_SLICED = 17  # 1: it asks for MIG slices, which a replay does not count: it never starts
+J_LANE, J_TASK = 18, 19
 # What became of it.
-J_STATUS, J_EPOCH, J_SAVED, J_STARTED, J_OVERHEAD = 19, 20, 21, 22, 23
-J_FIRST, J_END, J_EVICTIONS, J_FAILURES, J_LOST = 24, 25, 26, 27, 28  # lost in thousandths of a GPU times seconds
-J_LEAVERS = 29  # jobs that have to leave before it starts
-J_CLAIMANT = 30  # the job that it leaves for
-J_NEXT, J_QUEUED, J_WAITED = 31, 32, 33
-J_ENTROPY, J_ASWS = 34, 35  # thousandths of a nat, and switches, at its last start
-J_MOVES = 36
-J_ASLEEP = 37  # 1: asleep, 2: waking
-J_WAKE = 38  # when it was told to wake
-J_SLOWEST = 39  # longest seconds from being called to serving
-J_CLAIM = 40  # epoch of the claimant when it was told to leave
-J_TOLD, J_EXIT = 41, 42  # when it was told to leave, and when it will have left
-J_DUE = 43  # when it ends if nothing comes in between
-J_CAUSE = 44  # first of the columns of seconds waited by cause
+J_STATUS, J_EPOCH, J_SAVED, J_STARTED, J_OVERHEAD = 20, 21, 22, 23, 24
+J_FIRST, J_END, J_EVICTIONS, J_FAILURES, J_LOST = 25, 26, 27, 28, 29  # lost in thousandths of a GPU times seconds
+J_LEAVERS = 30  # jobs that have to leave before it starts
+J_CLAIMANT = 31  # the job that it leaves for
+J_NEXT, J_QUEUED, J_WAITED = 32, 33, 34
+J_ENTROPY, J_ASWS = 35, 36  # thousandths of a nat, and switches, at its last start
+J_MOVES = 37
+J_ASLEEP = 38  # 1: asleep, 2: waking
+J_WAKE = 39  # when it was told to wake
+J_SLOWEST = 40  # longest seconds from being called to serving
+J_CLAIM = 41  # epoch of the claimant when it was told to leave
+J_TOLD, J_EXIT = 42, 43  # when it was told to leave, and when it will have left
+J_DUE = 44  # when it ends if nothing comes in between
+J_POOL, J_NODES = 45, 46  # pool, and how many nodes, at its last start
+J_UNKNOWN = 47  # 1: it was placed on several nodes, of which some have no known switch
+J_GROUND = 48  # of GROUNDS, on which it was told to leave last
+J_BORROWED = 49  # the claim for which it counts as running on somebody else's share
+J_WINDOW, J_WINDOWS = 50, 51  # its windows of standby: the first one, and how many
+J_CAUSE = 52  # first of the columns of seconds waited by cause
 CAUSES = ("order", "quota", "capacity", "fragmentation", "topology", "leaving")
 BY_ORDER, BY_QUOTA, BY_CAPACITY, BY_FRAGMENTATION, BY_TOPOLOGY, BY_LEAVING = range(6)
 J_MARK = J_CAUSE + len(CAUSES)  # first of the columns of the lane's clocks when it joined
 JOB_COLUMNS = J_MARK + len(CAUSES)
 ASKED = slice(J_ARRIVAL, J_LANE)
+GROUNDS = ("preempt", "reclaim", "recall", "failure")  # by standing; own share; of a sleeper that is called; of a node
+BY_PREEMPT, BY_RECLAIM, BY_RECALL, BY_FAILURE = range(4)
 OUTCOME = slice(J_STATUS, J_MARK)
 
 ANYWHERE, PREFERRED, REQUIRED = 0, 1, 2
@@ -104,33 +112,55 @@ RING = 8
 P_RING = 22  # first of the columns: the last nodes where something was given back, by turns
 P_COUNT = P_RING + RING  # first of the columns: nodes that are up, by whole devices free
 MOST_DEVICES = 62  # bits of a task's devices
-POOL_COLUMNS = P_COUNT + MOST_DEVICES + 1
+P_SUMS = P_COUNT + MOST_DEVICES + 1
+P_WHOLE, P_CPU, P_MEMORY = P_SUMS, P_SUMS + 1, P_SUMS + 2  # left on nodes that are up: whole devices, and what is > 0
+P_BORROWED_TIME = P_SUMS + 3
+P_MODEL = P_SUMS + 4  # row of its GPU model among those under quota
+P_LOOK = P_SUMS + 5  # when the queue is looked at again although nothing came free, 0: never
+POOL_COLUMNS = P_SUMS + 6
 
-# Tenant columns, one row per tenant and pool: quota in thousandths, NO_LIMIT where unset.
-Q_NOMINAL, Q_BORROW, Q_LEND, Q_HP, Q_LP = 0, 1, 2, 3, 4
-QUOTA_COLUMNS = 5
+# Quota columns, one row per account and model under quota, accounts of tenants first, the last model is all of them.
+# Thousandths; NO_LIMIT where nothing is said.  The words are those of ``admission.tree``.
+Q_NOMINAL, Q_SHARE, Q_HOME, Q_LIMIT = 0, 1, 2, 3  # own quota; with what children lend; what stays; what may be borrowed
+Q_KEPT = 4  # of a root: 1 where somebody below has a nominal quota of the model
+Q_NAMED = 5  # of a root: 1 where somebody below says anything of the model
+Q_HP, Q_LP, Q_CHARGED = 6, 7, 8  # own use; own use and what children use of it
+QUOTA_COLUMNS = 9
 NO_LIMIT = 1 << 60
+# Account columns.
+A_PARENT, A_CAP, A_TOTAL, A_LISTED = 0, 1, 2, 3  # total: HP and LP, of the account and all below
+ACCOUNT_COLUMNS = 4
+MOST_DEEP = 64  # accounts above one another
 
 # Clock row.
 C_NOW, C_HEAP, C_NEXT_JOB, C_ACTIVE, C_EVENTS = 0, 1, 2, 3, 4
 C_MOVED, C_MOVES, C_STALE_MOVES = 5, 6, 7  # thousandths of a GPU times seconds that two copies ran
 C_EVICTIONS, C_KILLED, C_FAILURES, C_STARTS = 8, 9, 10, 11
 C_DIRTY = 12  # bits of pools where something changed
-CLOCK_COLUMNS = 13
+C_CLAIMS = 13  # claims for which it was asked who runs on somebody else's share
+C_CALLS = 14  # sleepers that were called
+C_TOLD = 15  # first of the columns by GROUNDS: jobs that were told to leave, or stopped by a failure
+C_LOST = C_TOLD + len(GROUNDS)  # and what they lost, in thousandths of a GPU times seconds
+CLOCK_COLUMNS = C_LOST + len(GROUNDS)
 
 # Settings row: whole numbers that a policy and a scenario give.
 S_ORDER, S_PREEMPT, S_GUARANTEE, S_BACKFILL_GPUS, S_LEND = 0, 1, 2, 3, 4
 S_FAIL_MEAN, S_REPAIR_MEAN, S_SEED = 5, 6, 7
 S_OVERHEAD_SMALL, S_OVERHEAD_LARGE = 8, 9
 S_TENANTS, S_QUOTA = 10, 11
-SETTING_COLUMNS = 12
+S_RECLAIM, S_BORROWED = 12, 13  # 1: own share is taken back; seconds for which what runs on it is left alone
+S_KEEP_WHOLE, S_ENTROPY = 14, 15  # 1: as ``placement.policy`` says
+SETTING_COLUMNS = 16
 
 # Weights of the terms of a placement.
 W_PACKING, W_SAME_CLASS, W_EVICTIONS, W_GRADIENT, W_TOGETHER = 0, 1, 2, 3, 4
 TERMS = 5
 
 # Events, in the order in which those of one instant happen.
-END, EXIT, REPAIR, FAIL, WAKE, AWAKE, SLEEP, MOVED, MOVE = range(9)
+END, EXIT, REPAIR, FAIL, WAKE, AWAKE, SLEEP, MOVED, MOVE, LOOK = range(10)
+
+SCRATCH = 12
+SLOWEST = 600  # seconds; slower calls count as so slow
 
 type Doubles = NDArray[np.float64]
 
@@ -146,7 +176,10 @@ class State(NamedTuple):
     lane: Longs  # [l, LANE_COLUMNS]
     active: Longs  # [l] lanes with waiting jobs, the first C_ACTIVE
     pool: Longs  # [p, POOL_COLUMNS]
-    quota: Longs  # [tenant * p, QUOTA_COLUMNS]
+    quota: Longs  # [account * model, QUOTA_COLUMNS]
+    account: Longs  # [account, ACCOUNT_COLUMNS]
+    window: Longs  # [w, 2] of one job one after the other: asleep from, until
+    called: Longs  # [SLOWEST + 1] sleepers by seconds from being called to serving
     weight: Longs  # [tenant] thousandths
     heap: Longs  # [e, 3] instant, kind and subject, epoch
     clock: Longs  # [CLOCK_COLUMNS]
@@ -154,4 +187,4 @@ class State(NamedTuple):
     weights: Doubles  # [term]
     mix: Longs  # [shape, 5] CPU, GPUs, thousandths, pools, weight
     kept: Longs  # [kind, n] version of the node, and how much its fragment would grow
-    scratch: Longs  # [8, longest] working rows, never read across calls
+    scratch: Longs  # [SCRATCH, longest] working rows, never read across calls

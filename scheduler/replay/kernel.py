@@ -33,6 +33,11 @@ def pasted(function: Callable[..., object]) -> Any:
     return numba.njit(inline="always")(function)
 
 
+def foreign(compiled: Any) -> None:
+    """A compiled function of another room that kernels here call: a change in it is noticed, too."""
+    _codes.append(compiled.py_func.__code__)
+
+
 def entry(function: Callable[..., object]) -> Any:
     """Compile a function that Python calls, and keep it on disk."""
     return numba.njit(cache=True)(function)

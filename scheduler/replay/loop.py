@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduler.cluster.snapshot import Longs
 from scheduler.replay import columns as c
+from scheduler.replay.accounts import Quotas
 from scheduler.replay.columns import State
 from scheduler.replay.consolidating import tidy
 from scheduler.replay.rules import Rules, Ways
@@ -111,7 +112,7 @@ def begin_replay(
     *,
     seed: int = 0,
     until_s: int | None = None,
-    quota: Longs | None = None,
+    quota: Quotas | None = None,
     weights: Longs | None = None,
 ) -> Replay:
     """A replay at instant 0.  It ends at ``until_s``, without which at the last arrival."""
@@ -139,7 +140,7 @@ def replay(
     *,
     seed: int = 0,
     until_s: int | None = None,
-    quota: Longs | None = None,
+    quota: Quotas | None = None,
     weights: Longs | None = None,
     tell: Tell | None = None,
 ) -> Outcome:

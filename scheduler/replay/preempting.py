@@ -1,4 +1,6 @@
-"""Room for an HP job that found none, and for a sleeper that wakes: which LP jobs leave.
+"""Room for an HP job that found none, and for a sleeper that wakes: which LP jobs leave, and on what ground.
+
+By standing (preempt) any LP job may be told to leave; for a tenant's own share (reclaim) those that run on it.
 
 The cost of a job is C = G (now - last checkpoint) over all GPUs of its gang, since the gang leaves as a whole.  On a
 node the cheapest prefix that suffices goes, and the cheapest node is taken (the OSDI '26 study's rule); the rule
@@ -7,6 +9,7 @@ node the cheapest prefix that suffices goes, and the cheapest node is taken (the
 
 from scheduler.replay import columns as c
 from scheduler.replay.kernel import kernel, pasted
+from scheduler.replay.quota import claim
 from scheduler.replay.room import devices_of, shift
 from scheduler.replay.seating import ANY_ASW, fill_up, put_back, take
 from scheduler.replay.starting import begin, notify
@@ -28,13 +31,16 @@ def loss(state, job):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def may_leave(state, task):  # type: ignore[no-untyped-def]
-    """LP, running on devices of its own, past the time that it was promised."""
+def may_leave(state, task, mark):  # type: ignore[no-untyped-def]
+    """LP, running on devices of its own, past the time that it was promised; ``mark``: the claimant's claim, or 0."""
     one = state.task[task]
     other = state.job[one[c.T_JOB]]
     if other[c.J_TIER] != c.LP or other[c.J_STATUS] != c.RUNNING or one[c.T_BORROWS] or one[c.T_MOVING] != c.NONE:
         return False
-    return state.clock[c.C_NOW] - other[c.J_STARTED] >= state.setting[c.S_GUARANTEE]
+    ran = state.clock[c.C_NOW] - other[c.J_STARTED]
+    if mark and other[c.J_BORROWED] == mark and ran >= state.setting[c.S_BORROWED]:
+        return True
+    return state.setting[c.S_PREEMPT] != NOBODY and ran >= state.setting[c.S_GUARANTEE]
 
 
 @kernel
@@ -63,11 +69,11 @@ def _fits_without(state, asks, node, victims, count):  # type: ignore[no-untyped
 
 
 @kernel
-def _victims(state, job, node, victims):  # type: ignore[no-untyped-def]
+def _victims(state, job, node, victims, mark):  # type: ignore[no-untyped-def]
     """(how many, cost) of the cheapest prefix on the node that makes room for one worker; (0, DEAR) for none."""
     asks, follows, count = state.job[job], state.node[node, c.N_FIRST], 0
     while follows != c.NONE and count < MOST:
-        if may_leave(state, follows):
+        if may_leave(state, follows, mark):
             other, known = state.task[follows, c.T_JOB], False
             for at in range(count):
                 known = known or victims[at] == other
@@ -123,15 +129,17 @@ def preempt(state, job, pools):  # type: ignore[no-untyped-def]
 
 @pasted
 def _preempt_in(state, job, pool):  # type: ignore[no-untyped-def]
-    asks, doomed, total = state.job[job], state.scratch[6], 0
+    asks, doomed, total, mark = state.job[job], state.scratch[6], 0, claim(state, job, pool)
+    if not mark and state.setting[c.S_PREEMPT] == NOBODY:
+        return False
     required = asks[c.J_TOPOLOGY] == c.REQUIRED
     done = 0 if required else fill_up(state, job, 0, asks[c.J_WORKERS], 1 << pool, ANY_ASW)
     asw = ANY_ASW
     while done < asks[c.J_WORKERS]:
-        node = _cheapest(state, job, pool, asw)
+        node = _cheapest(state, job, pool, asw, mark)
         if node == c.NONE:
             break
-        count, _ = _victims(state, job, node, state.scratch[7])
+        count, _ = _victims(state, job, node, state.scratch[7], mark)
         for at in range(count):
             doomed[total] = state.scratch[7, at]
             _set_aside(state, doomed[total], 1)
@@ -147,7 +155,8 @@ def _preempt_in(state, job, pool):  # type: ignore[no-untyped-def]
         return False
     asks[c.J_STATUS], asks[c.J_LEAVERS] = c.CLAIMING, 0
     for at in range(total):
-        notify(state, doomed[at], job)
+        owed = mark and state.job[doomed[at], c.J_BORROWED] == mark
+        notify(state, doomed[at], job, c.BY_RECLAIM if owed else c.BY_PREEMPT)
     if not total:
         begin(state, job)
     return True
@@ -164,7 +173,7 @@ def _set_aside(state, victim, sign):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _cheapest(state, job, pool, asw):  # type: ignore[no-untyped-def]
+def _cheapest(state, job, pool, asw, mark):  # type: ignore[no-untyped-def]
     """The node where room for one worker costs least, of equal ones the first; free room costs nothing."""
     asks, victims = state.job[job], state.scratch[7]
     chosen, least = c.NONE, DEAR
@@ -178,7 +187,7 @@ def _cheapest(state, job, pool, asw):  # type: ignore[no-untyped-def]
             return node
         if row[c.N_FREE] + row[c.N_LP] < asks[c.J_GPUS] * asks[c.J_MILLI]:
             continue
-        count, cost = _victims(state, job, node, victims)
+        count, cost = _victims(state, job, node, victims, mark)
         if count and cost < least:
             chosen, least = node, cost
     return chosen
@@ -194,7 +203,7 @@ def call_back(state, job):  # type: ignore[no-untyped-def]
             victim = _in_debt(state, node)
             if victim == c.NONE:
                 break
-            notify(state, victim, c.NONE)
+            notify(state, victim, c.NONE, c.BY_RECALL)
         follows = state.node[node, c.N_FIRST]
         while follows != c.NONE:
             other = state.job[state.task[follows, c.T_JOB]]

@@ -9,7 +9,9 @@ from scheduler.cluster.records import NodeRecord
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Snapshot
 from scheduler.replay import columns as c
 from scheduler.replay.trace import Trace, estimates
-from scheduler.replay.world import World, work_of, world_of
+from scheduler.replay.world import Work, World, work_of, world_of
+
+FAR_S = 1 << 40  # the end of a window of which nobody says it
 
 type Key = tuple[str, str, str, str]  # cluster, namespace, gang or pod, uid: a pod made anew is another job
 
@@ -17,11 +19,12 @@ type Key = tuple[str, str, str, str]  # cluster, namespace, gang or pod, uid: a 
 class Seen:
     """What the snapshots say of one job.  ``members``: pods seen at once, at most."""
 
-    __slots__ = ("begun", "first", "last", "members", "pod", "snapshot")
+    __slots__ = ("asleep", "begun", "first", "last", "members", "pod", "snapshot")
 
     def __init__(self, snapshot: Snapshot, pod: int, at: int) -> None:
         self.snapshot, self.pod, self.first, self.last = snapshot, pod, at, at
         self.begun, self.members = at, 0
+        self.asleep: list[tuple[int, int]] = []  # windows of standby, on the snapshots' clock
 
 
 def recorded_trace(name: str, snapshots: Sequence[Snapshot]) -> Trace:
@@ -40,19 +43,30 @@ def recorded_trace(name: str, snapshots: Sequence[Snapshot]) -> Trace:
     rows = {tenant: at for at, tenant in enumerate(tenants)}
     asked = np.array([row_of(job, world, rows, start, end) for job in jobs.values()], np.int64).reshape(-1, c.J_LANE)
     names = ["/".join(part for part in key if part) for key in jobs]
+    windows = [(at, a - start, b - start) for at, job in enumerate(jobs.values()) for a, b in job.asleep]
     asked[:, c.J_ESTIMATE] = estimates(asked[:, c.J_DURATION], names)
+    work = work_of(names, tenants, asked, np.array(windows, np.int64).reshape(-1, 3))
+    notes = _notes(ordered, work)
+    return Trace(name, world, work, end - start, notes, tuple(ordered[-1].tenant_records))
+
+
+def _notes(ordered: Sequence[Snapshot], work: Work) -> tuple[str, ...]:
     gaps = np.diff([snapshot.now_s for snapshot in ordered])
-    notes = (
-        f"{len(ordered)} snapshots, at most {int(gaps.max())} s apart: arrivals and ends are as exact as that",
+    sliced, sleepers = int(work.column(c.J_SLICED).sum()), len(np.unique(work.windows[:, 0]))
+    return (
+        f"{len(ordered)} snapshots, at most {int(gaps.max())} s apart: arrivals, ends and windows are as exact as that",
         "jobs that were there in the last snapshot end with the trace",
+        "selectors, taints, affinity, ports and device memory are not replayed",
+        *((f"{sleepers} jobs have windows of standby",) if sleepers else ()),
+        *((f"{sliced} jobs on MIG slices are refused: slices are not replayed",) if sliced else ()),
     )
-    return Trace(name, world, work_of(names, tenants, asked), end - start, notes)
 
 
 def jobs_of(ordered: Sequence[Snapshot]) -> dict[Key, Seen]:
     jobs: dict[Key, Seen] = {}
     for snapshot in ordered:
         seen: dict[Key, int] = {}
+        asleep: dict[Key, int] = {}
         for pod in range(len(snapshot.pod_name)):
             if snapshot.pod_agent[pod] or not (snapshot.pod_live[pod] or snapshot.pod_node[pod] == UNKNOWN):
                 continue
@@ -60,10 +74,30 @@ def jobs_of(ordered: Sequence[Snapshot]) -> dict[Key, Seen]:
             if key not in jobs:
                 jobs[key] = Seen(snapshot, pod, snapshot.now_s)
             seen[key] = seen.get(key, 0) + 1
+            if snapshot.pod_standby[pod] and not snapshot.pod_lp[pod]:
+                asleep[key] = max(asleep.get(key, 0), int(snapshot.pod_standby_until_s[pod]))
         for key, members in seen.items():
             jobs[key].last = snapshot.now_s
             jobs[key].members = max(jobs[key].members, members)
+            if key in asleep:
+                _doze(jobs[key], snapshot.now_s, asleep[key])
+            else:
+                _awake(jobs[key], snapshot.now_s)
     return jobs
+
+
+def _doze(job: Seen, now_s: int, until_s: int) -> None:
+    """Asleep now, until the instant that is said, else until it is next seen awake.  Gangs sleep as a whole."""
+    ends = until_s if until_s > now_s else FAR_S
+    if job.asleep and job.asleep[-1][1] >= now_s:
+        job.asleep[-1] = (job.asleep[-1][0], ends)
+    else:
+        job.asleep.append((now_s, ends))
+
+
+def _awake(job: Seen, now_s: int) -> None:
+    if job.asleep and job.asleep[-1][1] > now_s:
+        job.asleep[-1] = (job.asleep[-1][0], now_s)
 
 
 def _key(snapshot: Snapshot, pod: int) -> Key:
@@ -96,13 +130,19 @@ def _nodes(snapshot: Snapshot) -> list[NodeRecord]:
                 name=name,
                 cluster=snapshot.clusters[snapshot.node_cluster[n]].name,
                 gpu_model=snapshot.models[model] if model != UNKNOWN else "",
-                gpus=int(snapshot.node_allocatable[n]) if model != UNKNOWN else 0,
+                gpus=_devices(snapshot, n) if model != UNKNOWN else 0,
                 cpu_milli=int(snapshot.node_cpu_milli[n]),
                 memory_mib=int(snapshot.node_memory_mib[n]),
                 asw=snapshot.domain_name[domain] if domain != UNKNOWN else None,
             )
         )
     return found
+
+
+def _devices(snapshot: Snapshot, node: int) -> int:
+    """Whole GPUs that work may hold: none that failed, and none that is partitioned into slices."""
+    unfit = sum(device.health == "failed" or bool(device.mig) for device in snapshot.node_devices.get(node, ()))
+    return max(0, min(int(snapshot.node_allocatable[node]), int(snapshot.node_gpus[node]) - unfit))
 
 
 def row_of(job: Seen, world: World, tenants: dict[str, int], start: int, end: int) -> list[int]:
@@ -121,6 +161,7 @@ def row_of(job: Seen, world: World, tenants: dict[str, int], start: int, end: in
         for at, (home, model) in enumerate(world.pools)
         if home == cluster and (model in spec.gpu_models if spec.gpu_models else bool(model) or not gpus)
     )
+    row[c.J_SLICED] = bool(spec.mig)
     row[c.J_WORKERS], row[c.J_GPUS] = max(1, job.members), gpus
     row[c.J_MILLI] = int(snapshot.pod_gpu_milli[pod]) if gpus else 0
     row[c.J_CPU], row[c.J_MEMORY] = int(snapshot.pod_cpu_milli[pod]), int(snapshot.pod_memory_mib[pod])

@@ -4,33 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scheduler.cluster.snapshot import Bools, Longs
+from scheduler.cluster.snapshot import Bools
 from scheduler.performance.energy import board_watts
 from scheduler.replay import columns as c
 from scheduler.replay.blocks import Block, blocks_of
+from scheduler.replay.lending import OfGround, Standby, grounds_of, standby_of
 from scheduler.replay.loop import Outcome
+from scheduler.replay.reaching import OfSize, gangs_of
 from scheduler.replay.sampling import S_EMPTY, S_FRAGMENT, S_NODES, S_SLACK, S_UP
+from scheduler.replay.spread import Floats, Spread, spread
 
-type Floats = NDArray[np.float64]
+__all__ = ["Report", "Spread", "as_json", "report", "spread"]
 HOUR_S = 3600.0
 MILLI_HOURS = 1000 * HOUR_S
 SHORT_S = 600  # a job of at most ten minutes is short
 LARGE_GPUS = 8  # a job from so many GPUs on is large
 POINTS = 168  # of a series that is told; more instants are averaged
 LEAST_SLOWED_S = 10.0  # bounded slowdown: runs below count as so long
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """None where there is nothing to say it of."""
-
-    count: int
-    mean: float | None
-    p50: float | None
-    p90: float | None
-    p99: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +33,7 @@ class OfClass:
     started: int
     ended: int
     never: int
+    sliced: int  # of those: that ask for MIG slices, which a replay does not count
     delay_s: Spread
     completion_s: Spread
     slowdown_short: Spread
@@ -76,8 +68,9 @@ class Report:
     empty_nodes: float
     fragmentation_gpus: float
     lost_waiting_gpu_hours: float
-    entropy: float | None  # mean of gangs, in nats
-    gangs_under_one_asw: float | None
+    entropy: float | None  # mean of gangs whose topology is known, in nats
+    gangs_under_one_asw: float | None  # of those
+    gangs_unknown: int  # gangs on several nodes of which some have no known switch
     fairness: float | None  # Jain's index over dominant shares
     wake_s: Spread
     moves: int
@@ -86,6 +79,9 @@ class Report:
     energy_unknown_gpus: int
     classes: tuple[OfClass, ...]
     pools: tuple[OfPool, ...]
+    gangs: tuple[OfSize, ...]
+    standby: Standby
+    grounds: tuple[OfGround, ...]
     blocks: tuple[Block, ...]
     series: Mapping[str, tuple[float, ...]]
 
@@ -96,7 +92,8 @@ def report(outcome: Outcome) -> Report:
     pool, job, clock = state.pool, state.job, state.clock
     up = max(1, int(pool[:, c.P_UP_TIME].sum()))
     nodes = np.maximum(1, outcome.series.pools[:, :, S_NODES].sum(axis=1))
-    gangs = (job[:, c.J_WORKERS] > 1) & (job[:, c.J_FIRST] != c.NONE)
+    placed = (job[:, c.J_WORKERS] > 1) & (job[:, c.J_FIRST] != c.NONE)
+    gangs = placed & (job[:, c.J_UNKNOWN] == 0)
     watts, unknown = energy(outcome)
     return Report(
         policy=outcome.rules.name,
@@ -112,6 +109,7 @@ def report(outcome: Outcome) -> Report:
         lost_waiting_gpu_hours=float(pool[:, c.P_LOST_TIME].sum() / MILLI_HOURS),
         entropy=float(job[gangs, c.J_ENTROPY].mean() / 1000) if gangs.any() else None,
         gangs_under_one_asw=float((job[gangs, c.J_ASWS] == 1).mean()) if gangs.any() else None,
+        gangs_unknown=int((placed & ~gangs).sum()),
         fairness=jain(dominant_shares(outcome)),
         wake_s=spread(job[(job[:, c.J_SLEEP_S] > 0) & (job[:, c.J_WAKE] > 0), c.J_SLOWEST]),
         moves=int(clock[c.C_MOVES]),
@@ -120,16 +118,12 @@ def report(outcome: Outcome) -> Report:
         energy_unknown_gpus=unknown,
         classes=tuple(_class(outcome, tier) for tier in (c.HP, c.LP)),
         pools=tuple(_pool(outcome, at) for at in range(len(pool))),
+        gangs=gangs_of(outcome),
+        standby=standby_of(outcome),
+        grounds=grounds_of(outcome),
         blocks=blocks_of(outcome.series, outcome.ways.sample_s),
         series=series_of(outcome),
     )
-
-
-def spread(values: Longs | Floats) -> Spread:
-    if not len(values):
-        return Spread(0, None, None, None, None)
-    p50, p90, p99 = (float(one) for one in np.quantile(values, [0.5, 0.9, 0.99]))
-    return Spread(len(values), float(np.mean(values)), p50, p90, p99)
 
 
 def _class(outcome: Outcome, tier: int) -> OfClass:
@@ -145,6 +139,7 @@ def _class(outcome: Outcome, tier: int) -> OfClass:
         started=int(started.sum()),
         ended=int(ended.sum()),
         never=int((job[:, c.J_STATUS] == c.NEVER).sum()),
+        sliced=int(((job[:, c.J_STATUS] == c.NEVER) & (job[:, c.J_SLICED] == 1)).sum()),
         delay_s=spread(delay[arrived]),
         completion_s=spread(took[ended]),
         slowdown_short=spread(np.maximum(1.0, took[short] / np.maximum(LEAST_SLOWED_S, job[short, c.J_DURATION]))),

@@ -2,6 +2,7 @@
 
 from scheduler.replay import columns as c
 from scheduler.replay.kernel import kernel, pasted
+from scheduler.replay.quota import charge
 
 
 @kernel
@@ -16,6 +17,7 @@ def touch(state, pool):  # type: ignore[no-untyped-def]
     row[c.P_LP_TIME] += span * row[c.P_LP_HELD]
     row[c.P_FREE_TIME] += span * row[c.P_FREE]
     row[c.P_ASLEEP_TIME] += span * row[c.P_ASLEEP]
+    row[c.P_BORROWED_TIME] += span * row[c.P_BORROWED]
     row[c.P_UP_TIME] += span * row[c.P_UP]
     row[c.P_LOST_TIME] += span * max(0, min(row[c.P_FREE], row[c.P_WAITING]))
 
@@ -37,6 +39,9 @@ def recount(state, node, by):  # type: ignore[no-untyped-def]
         lendable = 0
         for device in range(row[c.N_GPUS]):
             lendable += state.lent[node, device]
+        state.pool[pool, c.P_WHOLE] += by * row[c.N_WHOLE]
+        state.pool[pool, c.P_CPU] += by * max(0, row[c.N_CPU])
+        state.pool[pool, c.P_MEMORY] += by * max(0, row[c.N_MEMORY])
         state.pool[pool, c.P_FREE] += by * row[c.N_FREE]
         state.pool[pool, c.P_LENDABLE] += by * lendable
         state.pool[pool, c.P_UP] += by * c.WHOLE * row[c.N_GPUS]
@@ -109,14 +114,6 @@ def delist(state, task):  # type: ignore[no-untyped-def]
         latest = max(latest, asks[c.J_STARTED] + asks[c.J_ESTIMATE] - asks[c.J_SAVED])
         follows = state.task[follows, c.T_NEXT]
     state.node[node, c.N_UNTIL] = latest
-
-
-@kernel
-def charge(state, job, node, sign):  # type: ignore[no-untyped-def]
-    """What its tenant holds of the pool, or is promised."""
-    asks = state.job[job]
-    row = asks[c.J_TENANT] * state.pool.shape[0] + state.node[node, c.N_POOL]
-    state.quota[row, c.Q_LP if asks[c.J_TIER] == c.LP else c.Q_HP] += sign * asks[c.J_GPUS] * asks[c.J_MILLI]
 
 
 @kernel

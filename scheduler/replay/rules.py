@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from scheduler.consolidation.params import ParamError, Params
-from scheduler.placement.policy import Policy
+from scheduler.placement.policy import TERMS, Policy
 from scheduler.plan.ask import within
 from scheduler.replay.preempting import NOBODY, PAPER, SPARE
 from scheduler.replay.settling import BACKFILL, FAIR, FIFO, GREEDY, LARGE
@@ -14,9 +14,8 @@ HOUR_S = 3600
 
 
 def _placement(**weights: float) -> Policy:
-    """Only the terms that are named."""
-    none = dict.fromkeys(("packing", "same_class", "eviction_history", "fragmentation", "network_load", "power"), 0.0)
-    return Policy(**{**none, **weights})  # type: ignore[arg-type]
+    """Only the terms that are named, and nothing else that decides: neither whole nodes nor entropy."""
+    return Policy(**{**dict.fromkeys(TERMS, 0.0), **weights}, keep_whole=False)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +29,8 @@ class Rules:
     order: str = "greedy"
     preempt: str = "never"
     guarantee_s: int = 0  # LP is left alone for so long
+    reclaim: bool = True  # a tenant takes its own share back from LP of tenants that use more than theirs
+    borrowed_s: int = 0  # what runs on somebody else's share is not taken back for so long
     backfill_gpus: int = 8  # jobs from this size on get a reservation, with order backfill
     lend: bool = True  # LP may run on GPUs of sleepers
     consolidate_every_s: int = 0  # 0: never
@@ -42,6 +43,7 @@ class Rules:
             if getattr(self, name) not in words:
                 raise ParamError(name, getattr(self, name), f"expected one of {', '.join(words)}")
         within("guarantee_s", self.guarantee_s, 0, 30 * 24 * HOUR_S)
+        within("borrowed_s", self.borrowed_s, 0, 30 * 24 * HOUR_S)
         within("backfill_gpus", self.backfill_gpus, 1, 1_000_000)
         within("consolidate_every_s", self.consolidate_every_s, 0, 365 * 24 * HOUR_S)
         within("move_s", self.move_s, 1, 24 * HOUR_S)

@@ -1,9 +1,9 @@
-"""Where a job goes: filter, then score by small named terms, then the gang as a whole or not at all."""
+"""Where a worker goes: filter, then score by small named terms; and why a job found no room."""
 
 import math
 
 from scheduler.replay import columns as c
-from scheduler.replay.kernel import kernel
+from scheduler.replay.kernel import kernel, pasted
 from scheduler.replay.room import delist, devices_of, enlist, shift, slots
 
 ANY_ASW = -2
@@ -109,6 +109,12 @@ def score(state, job, node, most):  # type: ignore[no-untyped-def]
     return points / total if total else 0.5
 
 
+@pasted
+def rounded(points):  # type: ignore[no-untyped-def]
+    """Scores are compared in billionths, as ``placement.planner`` does."""
+    return int(points * 1e9 + 0.5)
+
+
 @kernel
 def growth(state, job, node):  # type: ignore[no-untyped-def]
     """``_grown`` in whole thousandths, kept until something changes on the node."""
@@ -160,8 +166,11 @@ def fragment(state, left, count, cpu, pool):  # type: ignore[no-untyped-def]
 
 @kernel
 def best(state, job, pools, asw, lends):  # type: ignore[no-untyped-def]
-    """The node with the highest score for one worker, of equal ones the first; NONE where no node fits."""
-    asks, chosen, highest = state.job[job], c.NONE, -math.inf
+    """The node with the highest score for one worker, of equal ones the first; NONE where no node fits.
+
+    Where whole nodes are kept, one on which somebody works comes before all on which nobody does.
+    """
+    asks, chosen, highest, opened = state.job[job], c.NONE, -1, False
     gpus, milli, table = asks[c.J_GPUS], asks[c.J_MILLI], state.lent if lends else state.left
     most = most_evicted(state, pools)
     for p in range(state.pool.shape[0]):
@@ -177,9 +186,12 @@ def best(state, job, pools, asw, lends):  # type: ignore[no-untyped-def]
                 continue
             if barred(state, job, node) or (lends and indebted(state, node)):
                 continue
-            points = score(state, job, node, most)
-            if points > highest:
-                chosen, highest = node, points
+            touched = row[c.N_TASKS] > 0 or not state.setting[c.S_KEEP_WHOLE]
+            if opened and not touched:
+                continue
+            points = rounded(score(state, job, node, most))
+            if points > highest or (touched and not opened):
+                chosen, highest, opened = node, points, touched
     return chosen
 
 
@@ -217,75 +229,37 @@ def fill_up(state, job, start, upto, pools, asw):  # type: ignore[no-untyped-def
 
 
 @kernel
-def seat(state, job, pools):  # type: ignore[no-untyped-def]
-    """Seat all workers, or none.  SEATED, or the cause.  A gang stays in one of ``pools``."""
-    asks = state.job[job]
-    workers, cause = asks[c.J_WORKERS], c.BY_CAPACITY
-    if workers == 1:
-        done = fill_up(state, job, 0, 1, pools, ANY_ASW)
-        return SEATED if done == 1 else why(state, job)
-    for pool in range(state.pool.shape[0]):
-        if not pools >> pool & 1:
-            continue
-        if asks[c.J_TOPOLOGY] == c.ANYWHERE:
-            done = fill_up(state, job, 0, workers, 1 << pool, ANY_ASW)
-        else:
-            done = _by_switch(state, job, pool)
-        if done == workers:
-            return SEATED
-        put_back(state, job, done)
-        cause = why(state, job)
-    return cause
-
-
-@kernel
-def _by_switch(state, job, pool):  # type: ignore[no-untyped-def]
-    """Under one switch that holds it with the least to spare; else, where that is not required, under as few as can be.
-
-    The paper's greedy choice: the switch that can hold most of what is left gives the lowest entropy.
-    """
-    asks, done = state.job[job], 0
-    while done < asks[c.J_WORKERS]:
-        asw, room = _switch(state, job, pool, asks[c.J_WORKERS] - done)
-        if asw == c.NONE or (room < asks[c.J_WORKERS] and asks[c.J_TOPOLOGY] == c.REQUIRED):
-            break
-        fresh = fill_up(state, job, done, min(asks[c.J_WORKERS], done + room), 1 << pool, asw)
-        if fresh == done:
-            break
-        done = fresh
-    if asks[c.J_TOPOLOGY] == c.PREFERRED:
-        return fill_up(state, job, done, asks[c.J_WORKERS], 1 << pool, ANY_ASW)
-    return done
-
-
-@kernel
-def _switch(state, job, pool, need):  # type: ignore[no-untyped-def]
-    """(switch, room): the least room that is enough, else the most; unlabelled nodes share no switch."""
-    asks, room = state.job[job], state.scratch[2]
-    room[:] = 0
-    for node in range(state.pool[pool, c.P_LOW], state.pool[pool, c.P_HIGH]):
-        asw = state.node[node, c.N_ASW]
-        if asw != c.NONE and not barred(state, job, node):
-            room[asw] += slots(
-                state, node, asks[c.J_GPUS], asks[c.J_MILLI], asks[c.J_CPU], asks[c.J_MEMORY], state.left, 0
-            )
-    chosen = c.NONE
-    for asw in range(room.size):
-        if not room[asw]:
-            continue
-        better = chosen == c.NONE or (
-            room[asw] < room[chosen] if room[asw] >= need and room[chosen] >= need else room[asw] > room[chosen]
-        )
-        chosen = asw if better else chosen
-    return chosen, room[chosen] if chosen != c.NONE else 0
-
-
-@kernel
 def why(state, job):  # type: ignore[no-untyped-def]
-    """Too few GPUs free at all, or enough of them and not where the job can use them."""
+    """Why it found no room: others hold a reservation, its switch is missing, or as ``short`` says."""
     asks = state.job[job]
+    required, held = asks[c.J_TOPOLOGY] == c.REQUIRED and asks[c.J_WORKERS] > 1, False
     for pool in range(state.pool.shape[0]):
-        need = asks[c.J_WORKERS] * asks[c.J_GPUS] * asks[c.J_MILLI]
-        if asks[c.J_POOLS] >> pool & 1 and state.pool[pool, c.P_FREE] >= need:
-            return c.BY_TOPOLOGY if asks[c.J_TOPOLOGY] == c.REQUIRED else c.BY_FRAGMENTATION
-    return c.BY_CAPACITY
+        if asks[c.J_POOLS] >> pool & 1:
+            held = held or (state.pool[pool, c.P_HOLDER] != c.NONE and state.pool[pool, c.P_HOLDER] != job)
+    for pool in range(state.pool.shape[0] if required or held else 0):
+        if not asks[c.J_POOLS] >> pool & 1:
+            continue
+        mine, everybody = 0, 0
+        for node in range(state.pool[pool, c.P_LOW], state.pool[pool, c.P_HIGH]):
+            room = slots(state, node, asks[c.J_GPUS], asks[c.J_MILLI], asks[c.J_CPU], asks[c.J_MEMORY], state.left, 0)
+            everybody += room
+            mine += 0 if barred(state, job, node) else room
+        if everybody >= asks[c.J_WORKERS]:
+            return c.BY_TOPOLOGY if required and mine >= asks[c.J_WORKERS] else c.BY_ORDER
+    return short(state, state.lane[asks[c.J_LANE]])
+
+
+@kernel
+def short(state, row):  # type: ignore[no-untyped-def]
+    """Enough is free in sum and in pieces, or too little even in sum: of GPUs, CPU or memory.  ``row``: of its lane."""
+    free, cpu, memory = 0, 0, 0
+    for p in range(state.pool.shape[0]):
+        pool = state.pool[p]
+        if row[c.L_POOLS] >> p & 1:
+            free += pool[c.P_WHOLE] * c.WHOLE if row[c.L_MILLI] == c.WHOLE else pool[c.P_FREE]
+            cpu += pool[c.P_CPU]
+            memory += pool[c.P_MEMORY]
+    workers = row[c.L_WORKERS]
+    if workers * row[c.L_GPUS] * row[c.L_MILLI] > free or workers * row[c.L_CPU] > cpu:
+        return c.BY_CAPACITY
+    return c.BY_CAPACITY if workers * row[c.L_MEMORY] > memory else c.BY_FRAGMENTATION

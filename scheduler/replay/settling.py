@@ -1,11 +1,14 @@
 """Who starts now: the waiting jobs of one pool, by the policy's order, HP before LP."""
 
 from scheduler.replay import columns as c
+from scheduler.replay.events import push
+from scheduler.replay.gangs import seat
 from scheduler.replay.kernel import kernel, pasted
 from scheduler.replay.lanes import blame, leave
 from scheduler.replay.preempting import NOBODY, preempt
+from scheduler.replay.quota import share, within
 from scheduler.replay.room import slots, touch
-from scheduler.replay.seating import SEATED, enough, seat
+from scheduler.replay.seating import SEATED, enough, short
 from scheduler.replay.starting import begin
 
 FIFO, GREEDY, FAIR, LARGE, BACKFILL = 0, 1, 2, 3, 4
@@ -50,11 +53,15 @@ def _sift(state, pool, lanes, count):  # type: ignore[no-untyped-def]
     for at in range(count):
         lane = lanes[at]
         row = state.lane[lane]
-        if (_something_new(state, pool, row) and enough(state, lane)) or _may_preempt(state, row):
+        new = _something_new(state, pool, row)
+        if (new and enough(state, lane)) or _may_preempt(state, row):
             lanes[kept] = lane
             kept += 1
         else:
-            blame(state, lane, short(state, row))
+            if not within(state, row[c.L_HEAD]):
+                blame(state, lane, c.BY_QUOTA)
+            elif new or (row[c.L_CAUSE] != c.BY_TOPOLOGY and row[c.L_CAUSE] != c.BY_ORDER):
+                blame(state, lane, short(state, row))
             if state.setting[c.S_ORDER] == BACKFILL:
                 _reserve(state, row[c.L_HEAD])
     return kept
@@ -81,7 +88,8 @@ def _something_new(state, pool, row):  # type: ignore[no-untyped-def]
 @kernel
 def _may_preempt(state, row):  # type: ignore[no-untyped-def]
     """HP, LP runs there, and the last time that nobody could leave for this lane is a while ago."""
-    if row[c.L_TIER] != c.HP or state.setting[c.S_PREEMPT] == NOBODY:
+    reclaims = state.setting[c.S_RECLAIM] and state.setting[c.S_QUOTA]
+    if row[c.L_TIER] != c.HP or (state.setting[c.S_PREEMPT] == NOBODY and not reclaims):
         return False
     late = state.clock[c.C_NOW] - row[c.L_TRIED] >= ASKED_AGAIN_S or not row[c.L_TRIED]
     return late and _lp_runs(state, row[c.L_POOLS])
@@ -93,15 +101,6 @@ def _lp_runs(state, pools):  # type: ignore[no-untyped-def]
         if pools >> pool & 1 and state.pool[pool, c.P_LP_HELD] > state.pool[pool, c.P_BORROWED]:
             return True
     return False
-
-
-@kernel
-def short(state, row):  # type: ignore[no-untyped-def]
-    for pool in range(state.pool.shape[0]):
-        need = row[c.L_WORKERS] * row[c.L_GPUS] * row[c.L_MILLI]
-        if row[c.L_POOLS] >> pool & 1 and state.pool[pool, c.P_FREE] >= need:
-            return c.BY_FRAGMENTATION
-    return c.BY_CAPACITY
 
 
 @kernel
@@ -126,17 +125,6 @@ def _next(state, lanes, count):  # type: ignore[no-untyped-def]
     return chosen
 
 
-@kernel
-def share(state, tenant):  # type: ignore[no-untyped-def]
-    """The tenant's dominant share: of all pools that in which it holds most, over its weight.  Millionths."""
-    most, pools = 0, state.pool.shape[0]
-    for pool in range(pools):
-        held = state.quota[tenant * pools + pool, c.Q_HP] + state.quota[tenant * pools + pool, c.Q_LP]
-        if state.pool[pool, c.P_UP]:
-            most = max(most, held * 1_000_000 // state.pool[pool, c.P_UP])
-    return most * c.WHOLE // state.weight[tenant]
-
-
 @pasted
 def attempt(state, lane):  # type: ignore[no-untyped-def]
     """SEATED, and the lane's first job runs or waits for those who leave; else what kept it."""
@@ -155,9 +143,22 @@ def attempt(state, lane):  # type: ignore[no-untyped-def]
         cause = SEATED
     elif preempts:
         state.lane[lane, c.L_TRIED] = max(1, state.clock[c.C_NOW])
+        _look_again(state, job)
     if cause != SEATED and pools and state.setting[c.S_ORDER] == BACKFILL:
         _reserve(state, job)
     return cause
+
+
+@kernel
+def _look_again(state, job):  # type: ignore[no-untyped-def]
+    """Who is left alone for a time now may be told to leave later, although nothing else happens."""
+    if not state.setting[c.S_GUARANTEE] and not state.setting[c.S_BORROWED]:
+        return
+    at = state.clock[c.C_NOW] + ASKED_AGAIN_S
+    for pool in range(state.pool.shape[0]):
+        if state.job[job, c.J_POOLS] >> pool & 1 and state.pool[pool, c.P_LOOK] <= state.clock[c.C_NOW]:
+            state.pool[pool, c.P_LOOK] = at
+            push(state, at, c.LOOK, pool, 0)
 
 
 @kernel
@@ -167,41 +168,6 @@ def _told(state, lane, job):  # type: ignore[no-untyped-def]
     leave(state, lane)
     state.job[job, c.J_STATUS], state.job[job, c.J_QUEUED] = status, queued
     _give_up(state, job)
-
-
-# Quotas
-
-
-@kernel
-def within(state, job):  # type: ignore[no-untyped-def]
-    """Bits of the pools for which the job has quota; LP has quota everywhere."""
-    asks, found = state.job[job], 0
-    if asks[c.J_TIER] == c.LP or not state.setting[c.S_QUOTA]:
-        return asks[c.J_POOLS]
-    for pool in range(state.pool.shape[0]):
-        if asks[c.J_POOLS] >> pool & 1 and _quota(state, asks, pool):
-            found |= 1 << pool
-    return found
-
-
-@kernel
-def _quota(state, asks, pool):  # type: ignore[no-untyped-def]
-    """Nominal, then borrowed up to a limit; what all borrow is what others leave unused and may be lent."""
-    pools, need = state.pool.shape[0], asks[c.J_WORKERS] * asks[c.J_GPUS] * asks[c.J_MILLI]
-    borrowed, lendable = 0, 0
-    for tenant in range(state.setting[c.S_TENANTS]):
-        row = state.quota[tenant * pools + pool]
-        if row[c.Q_NOMINAL] == c.NO_LIMIT:
-            if tenant == asks[c.J_TENANT]:
-                return True
-            continue
-        after = row[c.Q_HP] + (need if tenant == asks[c.J_TENANT] else 0)
-        over = max(0, after - row[c.Q_NOMINAL])
-        if over > row[c.Q_BORROW] and tenant == asks[c.J_TENANT]:
-            return False
-        borrowed += over
-        lendable += min(row[c.Q_LEND], max(0, row[c.Q_NOMINAL] - after))
-    return borrowed <= lendable
 
 
 # Reservations: one per pool, for the first job that asks for many GPUs and cannot start

@@ -25,22 +25,15 @@ def begin(state, job):  # type: ignore[no-untyped-def]
     state.clock[c.C_STARTS] += 1
     one[c.J_DUE] = now + one[c.J_OVERHEAD] + one[c.J_DURATION] - one[c.J_SAVED]
     push(state, one[c.J_DUE], c.END, job, one[c.J_EPOCH])
-    if one[c.J_SLEEP_S]:
-        push(state, now + _until(now, one[c.J_SLEEP_AT]), c.SLEEP, job, one[c.J_EPOCH])
+    doze(state, job)
     _spread(state, job)
-
-
-@kernel
-def _until(now, second):  # type: ignore[no-untyped-def]
-    """Seconds to the next time that the clock shows ``second`` of a day."""
-    return (second - now - 1) % c.DAY_S + 1
 
 
 @kernel
 def _spread(state, job):  # type: ignore[no-untyped-def]
     """GPU entropy over switches, H = - sum p ln p; a node without a known switch is a place of its own."""
-    one, places, counts = state.job[job], state.scratch[3], state.scratch[4]
-    found = 0
+    one, places, counts, nodes = state.job[job], state.scratch[3], state.scratch[4], state.scratch[9]
+    found, different, unknown = 0, 0, False
     for task in range(one[c.J_TASK], one[c.J_TASK] + one[c.J_WORKERS]):
         node = state.task[task, c.T_NODE]
         asw = state.node[node, c.N_ASW]
@@ -52,6 +45,14 @@ def _spread(state, job):  # type: ignore[no-untyped-def]
             places[at], counts[at] = place, 0
             found += 1
         counts[at] += 1
+        unknown = unknown or asw == c.NONE
+        at = 0
+        while at < different and nodes[at] != node:
+            at += 1
+        nodes[at] = node
+        different = max(different, at + 1)
+    one[c.J_POOL], one[c.J_NODES] = state.node[nodes[0], c.N_POOL], different
+    one[c.J_UNKNOWN] = unknown and different > 1
     entropy = 0.0
     for at in range(found):
         part = counts[at] / one[c.J_WORKERS]
@@ -60,10 +61,11 @@ def _spread(state, job):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def notify(state, job, claimant):  # type: ignore[no-untyped-def]
-    """Tell a running job to leave; it works no more and holds its place until it has left."""
+def notify(state, job, claimant, ground):  # type: ignore[no-untyped-def]
+    """Tell a running job to leave; it works no more and holds its place until it has left.  ``ground`` of GROUNDS."""
     one, now = state.job[job], state.clock[c.C_NOW]
-    one[c.J_STATUS], one[c.J_CLAIMANT], one[c.J_TOLD] = c.LEAVING, claimant, now
+    one[c.J_STATUS], one[c.J_CLAIMANT], one[c.J_TOLD], one[c.J_GROUND] = c.LEAVING, claimant, now, ground
+    state.clock[c.C_TOLD + ground] += 1
     if claimant != c.NONE:
         state.job[claimant, c.J_LEAVERS] += 1
         one[c.J_CLAIM] = state.job[claimant, c.J_EPOCH]
@@ -109,7 +111,10 @@ def stop(state, job, at):  # type: ignore[no-untyped-def]
         every = one[c.J_CHECKPOINT]
         kept = max(one[c.J_SAVED], done // every * every) if every else one[c.J_SAVED]
         spent = now - one[c.J_STARTED] - (kept - one[c.J_SAVED])
-        one[c.J_LOST] += spent * one[c.J_WORKERS] * one[c.J_GPUS] * one[c.J_MILLI]
+        lost = spent * one[c.J_WORKERS] * one[c.J_GPUS] * one[c.J_MILLI]
+        ground = one[c.J_GROUND] if one[c.J_STATUS] == c.LEAVING else c.BY_FAILURE
+        one[c.J_LOST] += lost
+        state.clock[c.C_LOST + ground] += lost
         one[c.J_SAVED] = kept
     else:
         one[c.J_CAUSE + c.BY_LEAVING] += now - one[c.J_QUEUED]
@@ -146,7 +151,35 @@ def excuse(state, job):  # type: ignore[no-untyped-def]
             begin(state, claimant)
 
 
-# Standby: a sleeping job keeps its place, its devices and CPU can be lent.
+# Standby: a sleeping job keeps its place, its devices and CPU can be lent.  It sleeps in windows: every day from one
+# second of the day on, or from instant to instant as the trace lists them.
+
+
+@kernel
+def doze(state, job):  # type: ignore[no-untyped-def]
+    """Plan its next sleep: at once inside of a window."""
+    one, now = state.job[job], state.clock[c.C_NOW]
+    if one[c.J_SLEEP_S]:
+        since = (now - one[c.J_SLEEP_AT]) % c.DAY_S
+        at = now if since < one[c.J_SLEEP_S] else now + c.DAY_S - since
+        push(state, at, c.SLEEP, job, one[c.J_EPOCH])
+    for window in range(one[c.J_WINDOW], one[c.J_WINDOW] + one[c.J_WINDOWS]):
+        if state.window[window, 1] > now:
+            push(state, max(now, state.window[window, 0]), c.SLEEP, job, one[c.J_EPOCH])
+            return
+
+
+@kernel
+def sleeps_until(state, job):  # type: ignore[no-untyped-def]
+    """The end of the window that is now, NONE where none is."""
+    one, now = state.job[job], state.clock[c.C_NOW]
+    since = (now - one[c.J_SLEEP_AT]) % c.DAY_S
+    if since < one[c.J_SLEEP_S]:
+        return now + one[c.J_SLEEP_S] - since
+    for window in range(one[c.J_WINDOW], one[c.J_WINDOW] + one[c.J_WINDOWS]):
+        if state.window[window, 0] <= now < state.window[window, 1]:
+            return state.window[window, 1]
+    return c.NONE
 
 
 @kernel

@@ -1,12 +1,14 @@
 """The loop's state: made from a world, its work and a policy; packed at any instant and taken up again."""
 
 import io
+from collections.abc import Sequence
 
 import numpy as np
 
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import Longs
 from scheduler.replay import columns as c
+from scheduler.replay.accounts import Quotas, quota_rows
 from scheduler.replay.columns import State
 from scheduler.replay.preempting import MOST
 from scheduler.replay.rules import ORDERS, PREEMPTS, Rules, Ways
@@ -27,18 +29,16 @@ def new_state(
     ways: Ways,
     *,
     seed: int,
-    quota: Longs | None = None,
+    quota: Quotas | None = None,
     weights: Longs | None = None,
 ) -> State:
     """The empty cluster before the first arrival.  ``quota`` from ``quota_rows``; ``weights`` [tenant] thousandths."""
     lanes, lane_of = lane_table(world, work)
     job = _jobs(work, lanes, lane_of)
-    tenants, pools = max(1, len(work.tenants)), len(world.pools)
-    if quota is None:
-        quota = np.zeros((tenants * pools, c.QUOTA_COLUMNS), np.int64)
-        quota[:, [c.Q_NOMINAL, c.Q_BORROW, c.Q_LEND]] = c.NO_LIMIT
+    quota = quota or quota_rows((), work.tenants or ("",), world.pools)
+    tenants = max(1, len(work.tenants))
     widest = max(1, int(world.gpus.max(initial=1)))
-    longest = max(MOST, len(lanes), len(world.asws), int(job[:, c.J_WORKERS].max(initial=1)), widest, len(job) and 0)
+    longest = max(MOST, len(lanes), len(world.asws), int(job[:, c.J_WORKERS].max(initial=1)), widest)
     state = State(
         node=_nodes(world),
         left=np.where(np.arange(widest) < world.gpus[:, None], WHOLE_GPU_MILLI, 0).astype(np.int64),
@@ -47,16 +47,19 @@ def new_state(
         job=job,
         lane=lanes,
         active=np.zeros(len(lanes) + 1, np.int64),
-        pool=_pools(world),
-        quota=quota.copy(),
+        pool=_pools(world, quota.models),
+        quota=quota.table.copy(),
+        account=quota.account.copy(),
+        window=np.ascontiguousarray(work.windows[:, 1:]),
+        called=np.zeros(c.SLOWEST + 1, np.int64),
         weight=np.full(tenants, WHOLE_GPU_MILLI, np.int64) if weights is None else weights.astype(np.int64),
         heap=np.zeros((2 * MARGIN + 2 * len(world.names), 3), np.int64),
         clock=np.zeros(c.CLOCK_COLUMNS, np.int64),
-        setting=_settings(rules, ways, seed, tenants, quota),
+        setting=_settings(rules, ways, seed, tenants, quota.bind),
         weights=_weights(rules),
         mix=mix_of(work),
         kept=np.zeros((int(lanes[:, c.L_KIND].max(initial=-1)) + 1, len(world.names)), np.int64),
-        scratch=np.zeros((8, longest + 1), np.int64),
+        scratch=np.zeros((c.SCRATCH, longest + 1), np.int64),
     )
     open_up(state)
     return state
@@ -78,14 +81,18 @@ def _jobs(work: Work, lanes: Longs, lane_of: Longs) -> Longs:
     job[:, c.ASKED] = work.asked
     job[:, c.J_LANE] = lane_of
     job[:, c.J_TASK] = np.cumsum(job[:, c.J_WORKERS]) - job[:, c.J_WORKERS]
-    job[:, [c.J_FIRST, c.J_END, c.J_CLAIMANT, c.J_NEXT]] = c.NONE
+    job[:, [c.J_FIRST, c.J_END, c.J_CLAIMANT, c.J_NEXT, c.J_POOL]] = c.NONE
+    owner = work.windows[:, 0]
+    job[:, c.J_WINDOW], job[:, c.J_WINDOWS] = (
+        np.searchsorted(owner, np.arange(len(job))), np.bincount(owner, minlength=len(job))
+    )  # fmt: skip
     return job
 
 
 def refuse(state: State, world: World) -> None:
-    """Mark jobs that would not start on the empty cluster: they wait for nothing."""
+    """Mark jobs that would not start on the empty cluster, or ask for MIG slices: they wait for nothing."""
     hopeless = never_fits(world, state.lane)
-    state.job[hopeless[state.job[:, c.J_LANE]], c.J_STATUS] = c.NEVER
+    state.job[hopeless[state.job[:, c.J_LANE]] | (state.job[:, c.J_SLICED] == 1), c.J_STATUS] = c.NEVER
 
 
 def _tasks(job: Longs) -> Longs:
@@ -105,23 +112,25 @@ def _nodes(world: World) -> Longs:
     return node
 
 
-def _pools(world: World) -> Longs:
+def _pools(world: World, models: Sequence[str]) -> Longs:
     pool = np.zeros((len(world.pools), c.POOL_COLUMNS), np.int64)
     rows = np.arange(len(world.pools))
     pool[:, c.P_LOW] = np.searchsorted(world.pool, rows, side="left")
     pool[:, c.P_HIGH] = np.searchsorted(world.pool, rows, side="right")
     pool[:, c.P_HOLDER] = c.NONE
+    pool[:, c.P_MODEL] = [models.index(model) for _, model in world.pools]
     return pool
 
 
-def _settings(rules: Rules, ways: Ways, seed: int, tenants: int, quota: Longs) -> Longs:
+def _settings(rules: Rules, ways: Ways, seed: int, tenants: int, bind: bool) -> Longs:
     setting = np.zeros(c.SETTING_COLUMNS, np.int64)
     setting[c.S_ORDER], setting[c.S_PREEMPT] = ORDERS[rules.order], PREEMPTS[rules.preempt]
     setting[c.S_GUARANTEE], setting[c.S_BACKFILL_GPUS] = rules.guarantee_s, rules.backfill_gpus
     setting[c.S_LEND], setting[c.S_SEED], setting[c.S_TENANTS] = rules.lend, seed, tenants
     setting[c.S_FAIL_MEAN], setting[c.S_REPAIR_MEAN] = ways.fail_mean_s, ways.repair_mean_s
     setting[c.S_OVERHEAD_SMALL], setting[c.S_OVERHEAD_LARGE] = ways.restart_s, ways.restart_large_s
-    setting[c.S_QUOTA] = bool((quota[:, c.Q_NOMINAL] != c.NO_LIMIT).any())
+    setting[c.S_QUOTA], setting[c.S_RECLAIM], setting[c.S_BORROWED] = bind, rules.reclaim, rules.borrowed_s
+    setting[c.S_KEEP_WHOLE], setting[c.S_ENTROPY] = rules.placement.keep_whole, rules.placement.entropy > 0
     return setting
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.cluster.errors import InputError
-from scheduler.cluster.records import WHOLE_GPU_MILLI, NodeRecord
+from scheduler.cluster.records import WHOLE_GPU_MILLI, NodeRecord, TenantRecord
 from scheduler.cluster.snapshot import Longs
 from scheduler.replay import columns as c
 from scheduler.replay.world import Work, World, work_of, world_of
@@ -26,6 +26,7 @@ class Trace:
     work: Work
     until_s: int
     notes: tuple[str, ...] = ()
+    tenants: tuple[TenantRecord, ...] = ()  # whose quotas the trace brings
 
 
 def spot_trace(name: str, nodes: Sequence[NodeRecord], jobs: SpotJobs) -> Trace:
@@ -68,11 +69,11 @@ def _asked(jobs: int) -> Longs:
 
 def estimates(duration_s: Longs, names: Sequence[str]) -> Longs:
     """What owners say, drawn by the job's name: log-uniform from the truth to five times as much."""
-    words = np.array([_hash(name) for name in names], np.float64) / 2**32
+    words = np.array([word_of(name) for name in names], np.float64) / 2**32
     return np.asarray((duration_s * LARGEST_GUESS**words).astype(np.int64) + 1)
 
 
-def _hash(name: str) -> int:
+def word_of(name: str) -> int:
     """FNV-1a, 32 bits: equal in every process."""
     word = 2166136261
     for byte in name.encode():

@@ -10,9 +10,10 @@ from scheduler.replay.lanes import join
 from scheduler.replay.preempting import call_back
 from scheduler.replay.room import delist, devices_of, enlist, given, hold, recount, shift, slots, touch
 from scheduler.replay.settling import settle
-from scheduler.replay.starting import finish, lull, rouse, stop
+from scheduler.replay.starting import doze, finish, lull, rouse, sleeps_until, stop
 
 FULL, REACHED = 1, 0
+SETTLED_S = 60  # after which it is looked again whether a move has ended
 MARGIN = 4096  # rows of the heap that one instant may need
 
 
@@ -26,6 +27,8 @@ def _handle(state, kind, subject, epoch):  # type: ignore[no-untyped-def]
         _move(state, subject, epoch)
     elif kind == c.MOVED:
         _moved(state, subject, epoch)
+    elif kind == c.LOOK:
+        state.clock[c.C_DIRTY] |= 1 << subject
     elif state.job[subject, c.J_EPOCH] == epoch:
         _of_job(state, kind, subject)
 
@@ -38,18 +41,31 @@ def _of_job(state, kind, job):  # type: ignore[no-untyped-def]
         finish(state, job)
     elif kind == c.EXIT and one[c.J_STATUS] == c.LEAVING:
         stop(state, job, one[c.J_TOLD])
-    elif kind == c.SLEEP and running:
-        if not one[c.J_ASLEEP] and not _moves(state, job):
-            lull(state, job)
-            push(state, now + one[c.J_SLEEP_S], c.WAKE, job, one[c.J_EPOCH])
-        push(state, now + c.DAY_S, c.SLEEP, job, one[c.J_EPOCH])
+    elif kind == c.SLEEP and running and not one[c.J_ASLEEP]:
+        _sleep(state, job)
     elif kind == c.WAKE and one[c.J_ASLEEP] == 1:
         rouse(state, job)
         one[c.J_ASLEEP], one[c.J_WAKE] = 2, now
+        state.clock[c.C_CALLS] += 1
         push(state, call_back(state, job), c.AWAKE, job, one[c.J_EPOCH])
     elif kind == c.AWAKE and one[c.J_ASLEEP] == 2:
         one[c.J_ASLEEP] = 0
         one[c.J_SLOWEST] = max(one[c.J_SLOWEST], now - one[c.J_WAKE])
+        state.called[min(c.SLOWEST, now - one[c.J_WAKE])] += 1
+        doze(state, job)
+
+
+@kernel
+def _sleep(state, job):  # type: ignore[no-untyped-def]
+    """Fall asleep until its window ends; who is being moved comes to rest first."""
+    one, now, until = state.job[job], state.clock[c.C_NOW], sleeps_until(state, job)
+    if until == c.NONE:
+        doze(state, job)
+    elif _moves(state, job):
+        push(state, min(now + SETTLED_S, until), c.SLEEP, job, one[c.J_EPOCH])
+    else:
+        lull(state, job)
+        push(state, until, c.WAKE, job, one[c.J_EPOCH])
 
 
 @kernel
@@ -74,6 +90,7 @@ def _fail(state, node):  # type: ignore[no-untyped-def]
         if state.job[job, c.J_STATUS] != c.CLAIMING:
             state.job[job, c.J_FAILURES] += 1
             state.clock[c.C_KILLED] += 1
+            state.clock[c.C_TOLD + c.BY_FAILURE] += state.job[job, c.J_STATUS] != c.LEAVING
         stop(state, job, at)
     took = exponential(setting[c.S_REPAIR_MEAN], chance(setting[c.S_SEED], REPAIR_DRAW, node, row[c.N_FAILS]))
     push(state, state.clock[c.C_NOW] + took, c.REPAIR, node, 0)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler.cluster.errors import InputError
-from scheduler.cluster.records import WHOLE_GPU_MILLI, DomainRecord, NodeRecord, TenantRecord
+from scheduler.cluster.records import WHOLE_GPU_MILLI, DomainRecord, NodeRecord
 from scheduler.cluster.snapshot import Longs
 from scheduler.replay import columns as c
 
@@ -36,7 +36,8 @@ class Work:
 
     names: tuple[str, ...]
     tenants: tuple[str, ...]
-    asked: Longs  # [j, columns J_ARRIVAL to J_ESTIMATE]
+    asked: Longs  # [j, columns J_ARRIVAL to J_SLICED]
+    windows: Longs  # [w, 3] job, asleep from, until: windows of standby, by job, then by time
 
     def __len__(self) -> int:
         return len(self.names)
@@ -62,12 +63,19 @@ def world_of(nodes: Sequence[NodeRecord], domains: Sequence[DomainRecord] = ()) 
         tuple(pools),
         tuple(node.name for node in ordered),
         longs(place[node.cluster, node.gpu_model] for node in ordered),
-        longs((len(node.devices) and sum(d.health != "failed" for d in node.devices)) or node.gpus for node in ordered),
+        longs(_devices(node) for node in ordered),
         longs(node.cpu_milli for node in ordered),
         longs(node.memory_mib for node in ordered),
         longs(row[switch] if switch else c.NONE for switch in switches),
         tuple(asws),
     )
+
+
+def _devices(node: NodeRecord) -> int:
+    """Whole GPUs that work may hold: none that failed or is partitioned into slices, none beyond those given out."""
+    unfit = sum(device.health == "failed" or bool(device.mig) for device in node.devices)
+    most = node.gpus if node.allocatable_gpus is None else min(node.gpus, node.allocatable_gpus)
+    return max(0, min(most, node.gpus - unfit))
 
 
 def longs(values: object) -> Longs:
@@ -89,13 +97,31 @@ def _switch(node: NodeRecord, domains: Mapping[tuple[str, str], DomainRecord]) -
     return None
 
 
-def work_of(names: Sequence[str], tenants: Sequence[str], asked: Longs) -> Work:
-    """Jobs in the loop's order.  Raises InputError for a name that stands twice."""
+def work_of(names: Sequence[str], tenants: Sequence[str], asked: Longs, windows: Longs | None = None) -> Work:
+    """Jobs in the loop's order.  ``windows`` [w, 3]: row of ``asked``, asleep from, until.
+
+    Raises InputError for a name that stands twice, and for windows that end before they begin or overlap.
+    """
     order = sorted(range(len(names)), key=lambda row: (int(asked[row, c.J_ARRIVAL]), names[row]))
     if len(set(names)) != len(names):
         seen: set[str] = set()
         raise InputError("jobs", next(name for name in names if name in seen or seen.add(name)), "job stands twice")  # type: ignore[func-returns-value]
-    return Work(tuple(names[row] for row in order), tuple(tenants), np.ascontiguousarray(asked[order], np.int64))
+    sleeps = _windows(names, order, np.zeros((0, 3), np.int64) if windows is None else windows)
+    rows = np.ascontiguousarray(asked[order], np.int64)
+    return Work(tuple(names[row] for row in order), tuple(tenants), rows, sleeps)
+
+
+def _windows(names: Sequence[str], order: Sequence[int], windows: Longs) -> Longs:
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    found = windows.astype(np.int64).reshape(-1, 3).copy()
+    found[:, 0] = place[found[:, 0]]
+    found = found[np.lexsort((found[:, 1], found[:, 0]))]
+    again = (found[1:, 0] == found[:-1, 0]) & (found[1:, 1] < found[:-1, 2])
+    for at in np.flatnonzero((found[:, 1] >= found[:, 2]) | np.append(again, False)).tolist():
+        name = names[order[int(found[at, 0])]]
+        raise InputError(f"jobs, {name}", found[at, 1:].tolist(), "windows of standby end after they begin, one by one")
+    return found
 
 
 def digest_of(world: World, work: Work) -> str:
@@ -106,24 +132,6 @@ def digest_of(world: World, work: Work) -> str:
             value = getattr(one, field.name)
             summed.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
     return summed.hexdigest()
-
-
-def quota_rows(
-    records: Sequence[TenantRecord], tenants: Sequence[str], pools: Sequence[tuple[str, str]], guaranteed: bool = True
-) -> Longs:
-    """[t * p, QUOTA_COLUMNS] what each tenant may hold of each pool, in thousandths; NO_LIMIT where nothing is said."""
-    table = np.zeros((len(tenants), len(pools), c.QUOTA_COLUMNS), np.int64)
-    table[:, :, [c.Q_NOMINAL, c.Q_BORROW, c.Q_LEND]] = c.NO_LIMIT
-    row = {name: at for at, name in enumerate(tenants)}
-    for record in records:
-        for quota in record.quotas if record.name in row else ():
-            for at, (_, model) in enumerate(pools):
-                if model == quota.gpu_model:
-                    said = (quota.nominal, quota.borrowing_limit, quota.lending_limit)
-                    table[row[record.name], at, :3] = [
-                        c.NO_LIMIT if one is None else one * WHOLE_GPU_MILLI for one in said
-                    ]
-    return table.reshape(-1, c.QUOTA_COLUMNS)
 
 
 def mix_of(work: Work, most: int = 16) -> Longs:

@@ -8,19 +8,22 @@ import pytest
 from scheduler.cluster.records import QuotaRecord, TenantRecord
 from scheduler.consolidation.params import Params
 from scheduler.replay import columns as c
+from scheduler.replay.accounts import quota_rows
 from scheduler.replay.columns import State
 from scheduler.replay.loop import Outcome, Replay, begin_replay, replay, resume
 from scheduler.replay.rules import NAMED, Ways
 from scheduler.replay.turning import FULL, advance
-from scheduler.replay.world import Work, World, quota_rows, work_of
+from scheduler.replay.world import Work, World, work_of
 from tests.scheduler.replay.small_worlds import mixed_work, small_world, uses
 
 HARD = Ways(fail_mean_s=150_000, repair_mean_s=6_000)
 UNTIL_S = 70_000
 MOVING = replace(NAMED["ours"], consolidate_every_s=4 * 3600, consolidation=Params(exact_up_to=0), move_s=900)
 QUOTAS = [
-    TenantRecord(name="t0", quotas=[QuotaRecord(gpu_model="A", nominal=16, borrowing_limit=8, lending_limit=4)]),
-    TenantRecord(name="t1", quotas=[QuotaRecord(gpu_model="A", nominal=12, borrowing_limit=0)]),
+    TenantRecord(
+        name="t0", cohort="c", quotas=[QuotaRecord(gpu_model="A", nominal=16, borrowing_limit=8, lending_limit=4)]
+    ),
+    TenantRecord(name="t1", cohort="c", quotas=[QuotaRecord(gpu_model="A", nominal=12, borrowing_limit=0)]),
 ]
 
 
