@@ -1,8 +1,10 @@
 """What the first page shows, as its address says it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import ClassVar
 from urllib.parse import urlencode
+
+from console.ui.states import PageState
 
 FILTERS = ("cluster", "model", "asw", "tenant", "health")
 UNLABELLED = "-"
@@ -15,13 +17,13 @@ MEASURES = (
     ("health", "Health"),
     ("gpus", "GPUs"),
 )
-LONGEST = 300
 
 
 @dataclass(frozen=True, slots=True)
-class FleetView:
+class FleetView(PageState):
     """Empty text = all. `pool` is a key of pool_choices, `shape` such as 8G96C, `asw` "-" the unlabelled nodes."""
 
+    words: ClassVar = {"measure": dict(MEASURES)}
     cluster: str = ""
     model: str = ""
     asw: str = ""
@@ -69,11 +71,3 @@ class FleetView:
             if value and value != field.default and field.name not in without:
                 found.append((field.name, value))
         return found
-
-
-def read_view(query: Mapping[str, str]) -> FleetView:
-    """The view that a query string asks for; a measure that does not exist is the first one."""
-    known = {field.name: query.get(field.name, "")[:LONGEST] for field in fields(FleetView)}
-    if known["measure"] not in dict(MEASURES):
-        known["measure"] = "free"
-    return FleetView(**known)

@@ -13,7 +13,7 @@ from console.inventory.filters import hardware_filters
 from console.inventory.selectors import filter_choices
 from console.overview import selectors
 from console.overview.charts import GPU_LEGEND, HEALTH_LEGEND, HEAT_TOP, LEGENDS, ramp
-from console.overview.filters import FleetView, read_view
+from console.overview.filters import FleetView
 
 MODULES = tuple(
     f"console/js/{name}.js"
@@ -25,7 +25,7 @@ MODULES = tuple(
 @vary_on_headers("HX-Request")
 @require_safe
 def fleet(request: HttpRequest) -> HttpResponse:
-    view = read_view(request.GET)
+    view = FleetView.of(request.GET)
     page: dict[str, Any] = {
         "section": "fleet",
         "view": view,

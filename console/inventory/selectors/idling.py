@@ -1,9 +1,9 @@
 """Allocated but idle, by owner; devices that are not well; watts.  A tenant sees what is its own and nothing else."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import F, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
@@ -16,6 +16,7 @@ from console.inventory.selectors.paging import Page, cut, parse_cursor
 from console.inventory.selectors.sources import unknown_since
 from console.inventory.selectors.viewing import Reading, readings
 from console.tenancy.selectors import tenant_scope
+from console.ui.states import PageState
 
 HOUR = timedelta(hours=1)
 WINDOWS = {"1h": 1, "24h": 24, "7d": 168}
@@ -27,22 +28,15 @@ HOUR_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class IdleFilters:
+class IdleFilters(PageState):
     """The state of the page; ``window`` one of WINDOWS, ``by`` one of GROUPS."""
 
+    words: ClassVar = {"window": WINDOWS, "by": GROUPS}
     window: str = "24h"
     by: str = "workload"
     source: str = ""
     tenant: str = ""
     text: str = ""
-
-    @classmethod
-    def of(cls, query: Any) -> "IdleFilters":
-        """From a query string; what does not exist becomes the default."""
-        said = {one.name: str(query.get(one.name, ""))[:300] for one in fields(cls)}
-        said["window"] = said["window"] if said["window"] in WINDOWS else "24h"
-        said["by"] = said["by"] if said["by"] in GROUPS else "workload"
-        return cls(**said)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ A tenant sees its own rows and nothing of anybody else's.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import Case, F, FloatField, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Coalesce
@@ -19,6 +19,7 @@ from console.inventory.selectors.paging import Page, cut, parse_cursor
 from console.inventory.selectors.releases import Names, names_of, newest_releases
 from console.inventory.selectors.viewing import NotThereError
 from console.tenancy.selectors import tenant_scope
+from console.ui.states import PageState
 
 GROUPS = ("workload", "tenant")
 _NAMES = {"workload": ("namespace", "workload"), "tenant": ("tenant",), "cluster": ("source__name", "cluster")}
@@ -35,23 +36,16 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class OwnerLockFilters:
+class OwnerLockFilters(PageState):
     """The state of the page; ``window`` one of WINDOWS, ``by`` one of GROUPS."""
 
+    words: ClassVar = {"window": WINDOWS, "by": GROUPS}
     window: str = "24h"
     by: str = "workload"
     source: str = ""
     cluster: str = ""
     tenant: str = ""
     text: str = ""
-
-    @classmethod
-    def of(cls, query: Any) -> "OwnerLockFilters":
-        """From a query string; what does not exist becomes the default."""
-        said = {one.name: str(query.get(one.name, ""))[:300] for one in fields(cls)}
-        said["window"] = said["window"] if said["window"] in WINDOWS else "24h"
-        said["by"] = said["by"] if said["by"] in GROUPS else "workload"
-        return cls(**said)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from console.inventory.cells import Cells, asw_of_nodes, layout_of, unpack_colum
 from console.inventory.choices import HEALTH_BY_CODE, STORED, HealthCode
 from console.inventory.models import Layout, Observation, Source
 from console.tenancy.selectors import tenant_scope
+from console.ui.states import PageState
 
 NO_ASW = "-"  # the filter's word for nodes without an ASW label
 LAYOUTS_KEPT = 32
@@ -26,7 +27,7 @@ class NotThereError(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(PageState):
     """The view's state as it stands in the address; "" filters nothing."""
 
     source: str = ""
@@ -36,11 +37,6 @@ class Filters:
     tenant: str = ""
     health: str = ""
     text: str = ""
-
-    @classmethod
-    def of(cls, query: Any) -> "Filters":
-        """From a query string; fields that do not exist are ignored."""
-        return cls(**{field.name: str(query.get(field.name, ""))[:300] for field in fields(cls)})
 
     @property
     def any(self) -> bool:

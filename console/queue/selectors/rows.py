@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import Count, F, Min, Q, QuerySet, Sum
 from django.utils import timezone
@@ -15,6 +15,7 @@ from console.queue.choices import RANK, JobState, Reason
 from console.queue.models import Job, Turn
 from console.queue.wording import sentence_for
 from console.tenancy.selectors import tenant_scope
+from console.ui.states import PageState
 
 SORTS = ("waiting", "gpus", "pods", "priority", "position", "reason", "job", "tenant", "cluster", "block")
 _ORDER = {
@@ -30,9 +31,10 @@ TABS = ("pending", "running")
 
 
 @dataclass(frozen=True, slots=True)
-class QueueFilters:
+class QueueFilters(PageState):
     """The state of the page; ``show`` one of TABS, "" filters nothing."""
 
+    words: ClassVar = {"show": TABS, "reason": RANK}
     show: str = "pending"
     reason: str = ""
     tenant: str = ""
@@ -40,14 +42,6 @@ class QueueFilters:
     cluster: str = ""
     source: str = ""
     text: str = ""
-
-    @classmethod
-    def of(cls, query: Any) -> "QueueFilters":
-        """From a query string; what does not exist becomes the default."""
-        said = {one.name: str(query.get(one.name, ""))[:300] for one in fields(cls)}
-        said["show"] = said["show"] if said["show"] in TABS else "pending"
-        said["reason"] = said["reason"] if said["reason"] in RANK else ""
-        return cls(**said)
 
     @property
     def narrow(self) -> bool:

@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from console.tenancy.entries import Document, Key
 from console.tenancy.models import Book, UsageFeed
@@ -13,28 +13,22 @@ from console.tenancy.selectors.budgets import Burn, burns
 from console.tenancy.selectors.people import tenant_scope
 from console.tenancy.selectors.use import feeds
 from console.tenancy.standing import GPU, Standing
+from console.ui.states import PageState
 
 SHOWN = ("all", "over", "borrowing", "pending")
 BY = ("sum", "model")
 
 
 @dataclass(frozen=True, slots=True)
-class TenantFilters:
+class TenantFilters(PageState):
     """The state of the page; ``show`` one of SHOWN, ``by`` one of BY."""
 
+    words: ClassVar = {"show": SHOWN, "by": BY}
     text: str = ""
     model: str = ""
     cohort: str = ""
     show: str = "all"
     by: str = "sum"
-
-    @classmethod
-    def of(cls, query: Any) -> "TenantFilters":
-        """From a query string; what does not exist becomes the default."""
-        said = {one.name: str(query.get(one.name, ""))[:300] for one in fields(cls)}
-        said["show"] = said["show"] if said["show"] in SHOWN else "all"
-        said["by"] = said["by"] if said["by"] in BY else "sum"
-        return cls(**said)
 
 
 class OfModel(NamedTuple):

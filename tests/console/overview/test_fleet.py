@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from console.inventory.models import Observation, Source
 from console.overview.charts import Share, grid
-from console.overview.filters import read_view
+from console.overview.filters import FleetView
 from tests.builders.fleets import observed
 from tests.builders.pages import squeezed
 from tests.builders.people import operator, tenant
@@ -176,8 +176,8 @@ def test_what_is_not_known_is_a_question_mark_in_the_grid() -> None:
 
 
 def test_views_keep_only_what_differs_from_the_start() -> None:
-    assert read_view({}).address == "/"
-    view = read_view({"measure": "lp", "cluster": "c 1&x"})
+    assert FleetView.of({}).address == "/"
+    view = FleetView.of({"measure": "lp", "cluster": "c 1&x"})
     assert view.address == "/?cluster=c+1%26x&measure=lp"
     assert view.with_changes(measure="free") == "/?cluster=c+1%26x"
     assert dict(view.kept) == {"measure": "lp"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.overview.filters import read_view
+from console.overview.filters import FleetView
 from console.overview.selectors import board
 from tests.builders.fleets import observed
 from tests.builders.people import viewer
@@ -24,6 +24,6 @@ pytestmark = pytest.mark.django_db
 def test_it_follows_the_filter_until_a_pool_is_chosen(query: dict[str, str], label: str) -> None:
     built = world().nodes("a", "b", cluster="c1", gpu_model="H20", cpu_milli=96_000)
     observed(built.node("c", cluster="c2", gpu_model="A10", cpu_milli=96_000))
-    seen = board(viewer(), read_view(query))
+    seen = board(viewer(), FleetView.of(query))
     assert seen.fits is not None
     assert (seen.waterfall.pool.label, seen.fits.label) == (label, label)
