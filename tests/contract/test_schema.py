@@ -14,7 +14,7 @@ import schemathesis
 from django.core.cache import cache
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
-from django.db import close_old_connections, connection
+from django.db import close_old_connections, connection, transaction
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis import checks
@@ -25,6 +25,7 @@ from tests.builders.people import approver, tenant, viewer
 from tests.contract.scenes import filled
 
 pytestmark = pytest.mark.django_db
+Headers = dict[str, dict[str, str]]
 PEOPLE = {"tenant": tenant, "viewer": viewer, "approver": approver}
 CHECKS = (
     checks.not_a_server_error,
@@ -63,12 +64,19 @@ def _bodies_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("werkzeug.test.TemporaryFile", lambda _mode: BytesIO())
 
 
+@pytest.fixture(scope="module")
+def _tokens(django_db_setup: None, django_db_blocker: Any) -> Iterator[Headers]:
+    """Role -> headers of a person of that role, on a console that has a plan: made once, each test is a savepoint."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        filled(3, "sim")
+        tokens = {role: tenancy.issue_token(person(), 1)[1] for role, person in PEOPLE.items()}
+        yield {role: {"Authorization": f"Token {said}", "Accept-Encoding": "identity"} for role, said in tokens.items()}
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
-def people() -> Iterator[dict[str, dict[str, str]]]:
-    """Role -> headers of a person of that role, on a console that has a plan."""
-    filled(3, "sim")
-    tokens = {role: tenancy.issue_token(person(), 1)[1] for role, person in PEOPLE.items()}
-    yield {role: {"Authorization": f"Token {secret}", "Accept-Encoding": "identity"} for role, secret in tokens.items()}
+def people(_tokens: Headers) -> Iterator[Headers]:
+    yield _tokens
     cache.clear()
 
 
@@ -81,7 +89,7 @@ def people() -> Iterator[dict[str, dict[str, str]]]:
     phases=PHASES,
     suppress_health_check=list(HealthCheck),
 )
-def test_answers_are_as_promised(case: Any, people: dict[str, dict[str, str]]) -> None:
+def test_answers_are_as_promised(case: Any, people: Headers) -> None:
     """Those with fewer rights ask first: what they are refused changes nothing."""
     for role, headers in _callers(case, people).items():
         answer = case.call(headers=headers)
@@ -91,7 +99,7 @@ def test_answers_are_as_promised(case: Any, people: dict[str, dict[str, str]]) -
             _envelope(answer.json())
 
 
-def _callers(case: Any, people: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+def _callers(case: Any, people: Headers) -> Headers:
     return people if case.meta.phase.name == TestPhase.FUZZING else {MAY_MOST: people[MAY_MOST]}
 
 
