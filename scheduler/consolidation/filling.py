@@ -76,20 +76,21 @@ class Filling(Draft):
 
 
 def search(
-    by: Search, pods: Longs, places: Bools, homes: Sequence[Home], fallback: Home | None, stay: Longs
+    by: Search, pods: Longs, pools: Sequence[Bools], homes: Sequence[Home], fallback: Home | None, stay: Longs
 ) -> tuple[Filled, Filled]:
     """(the best that was found, the best without a move).
 
-    ``pods`` stand nowhere, ``places`` [n] are nodes that may seat them.  Of ``homes`` one has to hold them all;
+    ``pods`` stand nowhere; of ``pools`` [n] the nodes of one have to seat them all.  So has one of ``homes``;
     ``fallback`` is taken where that is only preferred.  Pods that ``stay`` make no room for them.
     """
-    direct = max((_at(by, pods, places, home, DIRECT, 0, stay) for home in _all(homes, fallback)), key=_score(by))
+    ways = [(places, home) for places in pools for home in _all(homes, fallback)]
+    direct = max((_at(by, pods, *way, DIRECT, 0, stay) for way in ways), key=_score(by))
     best = direct
     if len(direct.seats) < len(pods) and by.params.depth > 0:
         attempts = 1 if len(by.compiled.arena.node) > LARGE else ATTEMPTS
         for attempt in range(attempts):
-            for i, home in enumerate(_likely(by, places, homes, fallback)):
-                at = Progress(attempt + 1, attempts, i + 1, max(1, len(homes)), len(best.seats), len(best.log))
+            for i, (places, home) in enumerate(_likely(by, pools, homes, fallback)):
+                at = Progress(attempt + 1, attempts, i + 1, len(ways), len(best.seats), len(best.log))
                 if by.stopped(at, f"in attempt {attempt + 1}"):
                     return best, direct
                 best = max(best, _at(by, pods, places, home, by.params.depth - 1, attempt, stay), key=_score(by))
@@ -106,13 +107,16 @@ def _all(homes: Sequence[Home], fallback: Home | None) -> Iterator[Home]:
         yield fallback
 
 
-def _likely(by: Search, places: Bools, homes: Sequence[Home], fallback: Home | None) -> Iterator[Home]:
-    """The domains with most free GPUs first, HOMES of them."""
+def _likely(
+    by: Search, pools: Sequence[Bools], homes: Sequence[Home], fallback: Home | None
+) -> Iterator[tuple[Bools, Home]]:
+    """The domains with most free GPUs first, HOMES of them; then every pool as a whole, where that is enough."""
     a = by.compiled.arena
-    free = {home: int(a.node[places & inside(a, home), c.N_MILLI].clip(0).sum()) for home in homes}
-    yield from sorted(homes, key=lambda home: (-free[home], home))[:HOMES]
+    ways = [(pool, home) for pool in range(len(pools)) for home in homes]
+    free = {(pool, home): int(a.node[pools[pool] & inside(a, home), c.N_MILLI].clip(0).sum()) for pool, home in ways}
+    yield from ((pools[pool], home) for pool, home in sorted(ways, key=lambda way: (-free[way], way))[:HOMES])
     if fallback is not None:
-        yield fallback
+        yield from ((places, fallback) for places in pools)
 
 
 def inside(a: Arena, home: Home) -> Bools:

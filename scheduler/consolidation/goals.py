@@ -45,7 +45,7 @@ def _fill(snapshot: Snapshot, params: Params, seed: int, progress: Report | None
     if wish.goal.refused:
         found = direct = NOTHING
     else:
-        found, direct = filling.search(by, wish.pods, wish.places, wish.homes, wish.fallback, wish.stay)
+        found, direct = filling.search(by, wish.pods, wish.pools, wish.homes, wish.fallback, wish.stay)
     install(compiled.arena, found.log)
     draft = Filling(wish.snapshot, compiled, params, seed, by.notes, upper, wish.goal, found, direct)
     plan = legal(draft)

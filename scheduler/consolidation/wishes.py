@@ -16,7 +16,7 @@ from scheduler.consolidation.params import Params
 from scheduler.plan.ask import Ask, ParamError
 from scheduler.plan.goal import SHAPE, Goal
 from scheduler.plan.slots import asked_by, with_slots
-from scheduler.plan.waiting import Waiting, domains_at, levels_of, mates, waiting_of
+from scheduler.plan.waiting import Waiting, domains_at, levels_of, mates, on_devices, one_model, waiting_of
 
 ANYWHERE: Home = (NONE, NONE)
 NOTHING = Filled(np.zeros((0, c.LOG_COLUMNS), np.int64), (), ANYWHERE)
@@ -29,7 +29,7 @@ class Wish:
     snapshot: Snapshot
     goal: Goal
     pods: Longs
-    places: Bools  # [n]
+    pools: tuple[Bools, ...]  # [n] nodes of one GPU model each, and those without GPUs: one of these has to hold all
     homes: tuple[Home, ...]  # one of these has to hold all
     fallback: Home | None  # taken where a home is only preferred, or none is asked for
     stay: Longs  # running members of the same gang: nobody scatters a gang to complete it
@@ -52,7 +52,7 @@ def slots_of(snapshot: Snapshot, params: Params) -> Wish:
         if model not in snapshot.models:
             raise ParamError("models", model, f"no such GPU model; there are {', '.join(snapshot.models)}")
     pods = np.arange(len(snapshot.pod_name), len(longer.pod_name))
-    return Wish(longer, goal, pods, np.ones(len(snapshot.node_name), np.bool_), (), ANYWHERE, pods[:0])
+    return Wish(longer, goal, pods, (np.ones(len(snapshot.node_name), np.bool_),), (), ANYWHERE, pods[:0])
 
 
 def gang_of(snapshot: Snapshot, ask: Ask) -> Wish:
@@ -73,8 +73,18 @@ def gang_of(snapshot: Snapshot, ask: Ask) -> Wish:
         unit=found.unit,
         refused=refused,
     )
-    everywhere, stay = np.ones(len(snapshot.node_name), np.bool_), mates(snapshot, found.gang).astype(np.int64)
-    return Wish(snapshot, goal, found.pods.astype(np.int64), everywhere, homes, fallback, stay)
+    stay = mates(snapshot, found.gang).astype(np.int64)
+    return Wish(snapshot, goal, found.pods.astype(np.int64), _pools(snapshot, found, stay), homes, fallback, stay)
+
+
+def _pools(snapshot: Snapshot, found: Waiting, stay: Longs) -> tuple[Bools, ...]:
+    """One job stays within one GPU model."""
+    waiting = sum(on_devices(snapshot, p) for p in found.pods.tolist())
+    model = one_model(snapshot, waiting, stay[~snapshot.pod_terminating[stay]].tolist())
+    if model is None:
+        return (np.ones(len(snapshot.node_name), np.bool_),)
+    bare = snapshot.node_gpus == 0
+    return tuple(bare | (model == m) for m in np.unique(model[~bare & (model != UNKNOWN)]).tolist()) or (bare,)
 
 
 def _hopeless(snapshot: Snapshot, found: Waiting) -> str:

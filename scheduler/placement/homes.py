@@ -7,6 +7,7 @@ import numpy as np
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Ints, Longs, Snapshot
 from scheduler.fragmentation.shapes import HOST
 from scheduler.placement.parts import Wanted
+from scheduler.plan.waiting import one_model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,20 +69,9 @@ def domains_of(snapshot: Snapshot, cluster: int, levels: tuple[str, ...], runnin
 
 
 def models_of(snapshot: Snapshot, job: Wanted) -> Longs | None:
-    """[n] the GPU model in which the job's pods on devices would have to stay, UNKNOWN: not here; None: any.
-
-    One job, one GPU model: that of its running members, where these share one.  A job that may mix them is free, and
-    so are one that does so already and a pod alone.  Nodes of which nobody says the model are a model of their own.
-    """
-    pods = sum(len(part.pods) for part in job.parts if part.on_devices(snapshot))
-    if job.mixes or not pods:
-        return None
-    model = snapshot.node_model.astype(np.int64) + 1
-    rows = [p for p in job.running if snapshot.pod_gpus[p] or snapshot.pod_specs[snapshot.pod_spec[p]].mig]
-    there = set(model[snapshot.pod_node[rows]].tolist())
-    if len(there) > 1 or (not there and pods == 1):
-        return None
-    return model if not there else np.where(model == there.pop(), model, UNKNOWN)
+    """[n] As ``plan.waiting.one_model``; None, too, for a job that may mix them."""
+    waiting = sum(len(part.pods) for part in job.parts if part.on_devices(snapshot))
+    return None if job.mixes else one_model(snapshot, waiting, job.running)
 
 
 def pools_of(place: Ints | Longs, model: Longs) -> Homes:

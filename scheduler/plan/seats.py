@@ -10,7 +10,7 @@ from scheduler.cluster.room import faults, pods_by_node
 from scheduler.cluster.snapshot import UNKNOWN, Ints, Snapshot
 from scheduler.plan.goal import SHAPE, Goal, Seat
 from scheduler.plan.slots import slot_name, with_slots
-from scheduler.plan.waiting import domains_at, levels_of, mates, pending, waiting_of
+from scheduler.plan.waiting import domains_at, levels_of, mates, on_devices, one_model, pending, waiting_of
 
 Fault = tuple[str, str]  # who, what is wrong
 
@@ -53,6 +53,7 @@ def seat_faults(goal: Goal, seats: Sequence[Seat], snapshot: Snapshot) -> Iterat
     yield from _together(snapshot, placed)
     if goal.kind != SHAPE:
         yield from _in_one_domain(snapshot, placed)
+        yield from _of_one_model(snapshot, placed)
 
 
 def _who(snapshot: Snapshot, pod: int) -> str:
@@ -95,6 +96,20 @@ def _in_one_domain(snapshot: Snapshot, placed: dict[int, int]) -> Iterator[Fault
         found = domains_at(snapshot, level, nodes.astype(np.int32))
         if len(found) > 1 or UNKNOWN in found:
             yield _who(snapshot, int(rows[0])), f"would not stand in one known {level}"
+
+
+def _of_one_model(snapshot: Snapshot, placed: dict[int, int]) -> Iterator[Fault]:
+    """One job stays within one GPU model, that of its members that run and stay."""
+    seated = [p for p in placed if on_devices(snapshot, p)]
+    if not seated:
+        return
+    running = [
+        p for p in mates(snapshot, int(snapshot.pod_gang[seated[0]])).tolist() if not snapshot.pod_terminating[p]
+    ]
+    model = one_model(snapshot, len(seated), running)
+    there = set() if model is None else {int(model[placed[p]]) for p in seated}
+    if len(there) > 1 or UNKNOWN in there:
+        yield _who(snapshot, seated[0]), "would not stand on one GPU model"
 
 
 def holding(goal: Goal, seats: Sequence[Seat], snapshot: Snapshot) -> tuple[Seat, ...]:

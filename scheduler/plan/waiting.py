@@ -1,12 +1,13 @@
 """Pods that wait for a place, and what a gang of them needs: for the planner and for the judge."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from scheduler.cluster.mobility import required_levels
 from scheduler.cluster.records import FINISHED_PHASES
-from scheduler.cluster.snapshot import UNKNOWN, Bools, Ints, Snapshot
+from scheduler.cluster.snapshot import UNKNOWN, Bools, Ints, Longs, Snapshot
 from scheduler.cluster.topology import ASW
 from scheduler.plan.goal import CLUSTER, HOST
 
@@ -58,6 +59,24 @@ def levels_of(snapshot: Snapshot, pods: Ints) -> list[str]:
     order = {name: i for i, name in enumerate((HOST, *snapshot.levels))}
     wished = {level for p in pods.tolist() for level in required_levels(snapshot, p)}
     return sorted(wished, key=lambda level: (order.get(level, len(order)), level))
+
+
+def on_devices(snapshot: Snapshot, pod: int) -> bool:
+    """Whether it matters to the pod of which GPU model its node is: it takes devices, or slices of them."""
+    return bool(snapshot.pod_gpus[pod]) or bool(snapshot.pod_specs[snapshot.pod_spec[pod]].mig)
+
+
+def one_model(snapshot: Snapshot, waiting: int, running: Iterable[int]) -> Longs | None:
+    """[n] the GPU model on which ``waiting`` more pods on devices of one job would have to stay; None: on any.
+
+    One job, one GPU model: that of its running members, where these share one.  A pod alone is free, and so is a job
+    that mixes models already.  UNKNOWN: not here; 0: nodes of which nobody says the model, else 1 + its ordinal.
+    """
+    model = snapshot.node_model.astype(np.int64) + 1
+    there = {int(model[snapshot.pod_node[p]]) for p in running if on_devices(snapshot, p)}
+    if not waiting or len(there) > 1 or (not there and waiting == 1):
+        return None
+    return model if not there else np.where(model == there.pop(), model, UNKNOWN)
 
 
 def domains_at(snapshot: Snapshot, level: str, nodes: Ints) -> set[int]:

@@ -77,6 +77,20 @@ def _seats(judge: "Judge", goal: Row, place: dict[str, str]) -> Iterator[str]:
                 yield f"{pod['name']} on {name}: affinity"
     if goal["kind"] == "gang":
         yield from _together(judge, pods, seats, place)
+        yield from _alike(judge, pods, seats, place)
+
+
+def _alike(judge: "Judge", pods: dict[str, Row], seats: dict[str, str], place: dict[str, str]) -> Iterator[str]:
+    """One job stands on one GPU model, that of its members that run, where these share one."""
+    on_gpus = [who for who in seats if pods[who]["gpus"] or pods[who].get("mig")]
+    running = {
+        judge.nodes[place[name]].get("gpu_model", "")
+        for name, p in judge.pods.items()
+        if on_gpus and p.get("gang") and _gang(p) == _gang(pods[on_gpus[0]]) and not p.get("terminating")
+        and pods[on_gpus[0]].get("gang") and (p["gpus"] or p.get("mig"))
+    }  # fmt: skip
+    if len(running) < 2 and len(running | {judge.nodes[seats[who]].get("gpu_model", "") for who in on_gpus}) > 1:
+        yield f"{on_gpus[0]}: its gang is not on one GPU model"
 
 
 def _together(judge: "Judge", pods: dict[str, Row], seats: dict[str, str], place: dict[str, str]) -> Iterator[str]:
