@@ -1,7 +1,7 @@
 """Nodes that campaigns drain, for plans of others and of their own other groups: pods moved there would move twice."""
 
 from console.campaigns.choices import AT_WORK, OVER, GroupState
-from console.campaigns.models import Member
+from console.campaigns.models import Campaign, Group, Member
 from console.plans.apart import Apart
 from console.plans.models import Plan
 
@@ -19,5 +19,17 @@ def drained_by_others(plan: Plan) -> Apart:
         if asked in mine:
             continue
         waits = state == GroupState.WAITING
-        (later if waits else never)[name] = f"campaign {campaign}, {'drained later' if waits else 'under way'},"
+        (later if waits else never)[name] = _words(campaign, "drained later" if waits else "under way")
     return Apart(never, later)
+
+
+def drained_after(row: Campaign, group_id: int) -> dict[str, str]:
+    """Nodes of the campaign's groups whose turn comes after this one's, whether it is at work yet or not."""
+    position = Group.objects.get(pk=group_id).position
+    after = Member.objects.filter(left_out="", group__campaign=row, group__position__gt=position)
+    names = after.filter(group__state=GroupState.WAITING).values_list("name", flat=True)
+    return dict.fromkeys(names, _words(row.pk, "drained later"))
+
+
+def _words(campaign: int, when: str) -> str:
+    return f"campaign {campaign}, {when},"

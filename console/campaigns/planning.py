@@ -6,11 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from console.campaigns import services
+from console.consolidation.planning import answer_to
 from console.dispatch.services import enqueue
 from scheduler.cluster.snapshot import ABSENT, Snapshot
-from scheduler.consolidation.params import Ask, Params
-from scheduler.consolidation.planner import consolidate
-from scheduler.plan.goal import DRAIN
 from scheduler.plan.plan import Plan
 from scheduler.plan.promise import busy_nodes
 
@@ -23,20 +21,24 @@ def preview(campaign_id: int) -> None:
     now = services.newest_of(campaign_id)
     while now is not None and (found := services.group_to_preview(campaign_id)) is not None:
         group_id, names = found
-        services.keep_preview(group_id, drained_alone(now.snapshot, names), now.revision)
+        services.keep_preview(group_id, drained_alone(campaign_id, group_id, now.snapshot, names), now.revision)
         if time.monotonic() > until:
             enqueue("campaigns.preview", campaign_id=campaign_id)
             return
 
 
-def drained_alone(snapshot: Snapshot, names: tuple[str, ...]) -> dict[str, Any]:
-    """Whether all pods can leave these nodes at once, by how many moves, and what keeps them where they cannot."""
+def drained_alone(campaign_id: int, group_id: int, snapshot: Snapshot, names: tuple[str, ...]) -> dict[str, Any]:
+    """Whether all pods can leave these nodes at once, by how many moves, and what keeps them where they cannot.
+
+    It is what the group's plan would be, made by the same code.
+    """
     known = set(snapshot.node_name)
     here = tuple(name for name in names if name in known)
     gone = len(names) - len(here)
     if not here:
         return {"ok": True, "moves": 0, "nodes": 0, "gone": gone, "why": []}
-    answer = consolidate(snapshot, Params(goal=Ask(kind=DRAIN, nodes=here, whole=True)), seed=0)
+    plan, others = services.question_of(campaign_id, group_id, here)
+    answer = answer_to(plan, snapshot, others)
     goal = answer.aim
     assert goal is not None
     busy = busy_nodes(snapshot)

@@ -31,11 +31,9 @@ HELP = {
     "gang": "their owners have to allow that the gang is stopped, or to stop it",
     "terminating": "wait until they have ended",
     "lender": "wait until the sleeping pod has woken or its borrowers have ended",
-    "gpus": "make room first, or drain fewer nodes together",
-    "cpu": "make room first, or drain fewer nodes together",
-    "memory": "make room first, or drain fewer nodes together",
 }
-SMALLER = "drain fewer nodes together, or others first"
+ROOM = ("gpus", "cpu", "memory")
+NEVER_THERE = ("model", "gpu_memory", "selector", "taint", "zone", "only_node")
 
 
 # --- lists ------------------------------------------------------------------------------------------------------------
@@ -252,7 +250,7 @@ def _group_row(row: Campaign, group: Group, members: list[Member], now: datetime
     return GroupRow(
         group=group,
         can=said.get("ok"),
-        why=[_why(one) for one in said.get("why", [])],
+        why=[_why(one, group.nodes) for one in said.get("why", [])],
         held=[m.name for m in members if m.is_held and group.under_way],
         left_out=[(m.name, m.left_out) for m in members if m.left_out],
         trouble=[(m.name, m.trouble) for m in members if m.trouble],
@@ -267,11 +265,20 @@ def _small(label: str) -> str:
     return words if words[1:2].isupper() else f"{words[:1].lower()}{words[1:]}"
 
 
-def _why(said: dict[str, Any]) -> Why:
+def _help(word: str, nodes: int) -> str:
+    """In a group of so many nodes."""
+    if word in HELP:
+        return HELP[word]
+    others = "make room on nodes that may take them, or their owners have to allow other nodes"
+    first = "make room first" if word in ROOM else others if word in NEVER_THERE else "drain others first"
+    return f"{first}, or drain fewer nodes together" if nodes > 1 else first
+
+
+def _why(said: dict[str, Any], nodes: int) -> Why:
     word = said["reason"]
     words = f"{plural(said['pods'], 'pod')} on {plural(said['nodes'], 'node')}: {_small(reason_of(word).label)}"
     if said["until"]:
         words += f", the last until {datetime.fromisoformat(said['until']):%F %H:%M} UTC"
     elif word == "locked":
         words += ", without a known end"
-    return Why(word, f"{words} (such as {said['first']})", HELP.get(word, SMALLER))
+    return Why(word, f"{words} (such as {said['first']})", _help(word, nodes))

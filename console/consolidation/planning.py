@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from console.plans import services as plans
-from console.plans.apart import apart_from
+from console.plans.apart import Apart, apart_from
 from console.plans.keeping import kept_alive
 from console.plans.milestones import Milestone, reach
 from console.plans.models import Plan
@@ -18,6 +18,7 @@ from console.plans.selectors import held_for_others, resting
 from console.ui.figures import plural
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import Snapshot
+from scheduler.consolidation.params import Report
 from scheduler.consolidation.planner import ParamError, Params, Progress, consolidate
 from scheduler.consolidation.worth import worthwhile
 from scheduler.fragmentation.capacity import capacity_of
@@ -57,10 +58,7 @@ def _compute(plan: Plan, worker: str) -> None:
     now = plans.newest_of(plan)
     reach(Milestone.SNAPSHOT_LOADED)
     reporter = _Reporter(plan.pk, worker)
-    params = params_of(plan)
-    answer = beside_others(
-        plan, now.snapshot, lambda open_to_it: consolidate(open_to_it, params, seed=plan.seed, progress=reporter)
-    )
+    answer = answer_to(plan, now.snapshot, apart_from(plan), reporter)
     answer = worth_its_cost(now.snapshot, plans.with_waits(answer, now.snapshot))
     answer = plans.with_releases(plan, answer, now)
     reach(Milestone.PLAN_COMPUTED)
@@ -74,14 +72,21 @@ def params_of(plan: Plan) -> Params:
     return Params(models=tuple(plan.models_in_scope), goal=goal, resting=tuple(sorted(resting(plan))), **given)
 
 
-def beside_others(plan: Plan, snapshot: Snapshot, ask: Callable[[Snapshot], Answer]) -> Answer:
+def answer_to(plan: Plan, snapshot: Snapshot, others: Apart, progress: Report | None = None) -> Answer:
+    """What the planner makes of the plan's question on this snapshot; the plan need not be stored."""
+    params = params_of(plan)
+    return beside_others(
+        plan, snapshot, others, lambda one: consolidate(one, params, seed=plan.seed, progress=progress)
+    )
+
+
+def beside_others(plan: Plan, snapshot: Snapshot, others: Apart, ask: Callable[[Snapshot], Answer]) -> Answer:
     """The planner's answer that neither fills nor empties nodes that are kept for others, or drained by them.
 
     Nodes that are drained later take pods only where what is asked cannot be reached otherwise: better moved twice
     than a campaign over all nodes of a model that could never begin.
     """
-    held, others = held_for_others(plan), apart_from(plan)
-    known = set(snapshot.node_name)
+    held, known = held_for_others(plan), set(snapshot.node_name)
     never, later = {*held, *others.never} & known, {*others.later} - set(held) & known
     answer, left = beside(snapshot, never | later, ask), len(later)
     if later and answer.aim is not None and answer.aim.reached < answer.aim.wanted:

@@ -10,7 +10,7 @@ from console.campaigns.services.deciding import (
     try_again,
 )
 from console.campaigns.services.making import Draft, begin_campaign, draft, look_anew, make_campaign
-from console.campaigns.services.previews import group_to_preview, keep_preview, newest_of, note_trouble
+from console.campaigns.services.previews import group_to_preview, keep_preview, newest_of, note_trouble, question_of
 from console.campaigns.services.turning import Held, turn, turns_due
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "newest_of",
     "note_trouble",
     "pause_campaign",
+    "question_of",
     "resume_campaign",
     "skip_group",
     "take_out",

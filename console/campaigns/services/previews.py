@@ -6,11 +6,15 @@ from typing import Any
 from django.utils import timezone
 
 from console.campaigns import selectors
+from console.campaigns.draining import drained_after
 from console.campaigns.models import Campaign, Group, Member
 from console.inventory import services as inventory
+from console.plans.apart import Apart, apart_from
+from console.plans.models import Plan
 from scheduler.cluster.build import restrict
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import Snapshot
+from scheduler.plan.goal import DRAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,19 @@ def group_to_preview(campaign_id: int) -> tuple[int, tuple[str, ...]] | None:
     if group is None:
         return None
     return group.pk, tuple(Member.objects.filter(group=group, left_out="").values_list("name", flat=True))
+
+
+def question_of(campaign_id: int, group_id: int, nodes: tuple[str, ...]) -> tuple[Plan, Apart]:
+    """The plan that the group would be asked for now, which nobody stores, and the nodes that it would keep off.
+
+    Those of the groups after it are among them: a draft drains nobody yet, but its first plan will find them so.
+    """
+    row = Campaign.objects.select_related("source").get(pk=campaign_id)
+    goal = {"kind": DRAIN, "nodes": list(nodes), "whole": True}
+    plan = Plan(source=row.source, cluster=row.cluster, models_in_scope=[], params={"goal": goal}, seed=0)
+    found, after = apart_from(plan), drained_after(row, group_id)
+    after = {name: whose for name, whose in after.items() if name not in found.never and name not in nodes}
+    return plan, Apart(found.never, {**after, **found.later})
 
 
 def keep_preview(group_id: int, found: dict[str, Any], revision: int) -> None:

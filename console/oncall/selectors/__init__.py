@@ -14,6 +14,7 @@ from console.oncall.selectors.alerts import (
     outbox,
     unreached,
 )
+from console.oncall.selectors.campaigns import nodes_held
 from console.oncall.selectors.facts import Fact, facts_of, headline_of
 from console.oncall.selectors.people import approvers, callable_people, contacts_of, may_be_on_call, person_of, ways_of
 from console.oncall.selectors.rotas import (
@@ -50,6 +51,7 @@ __all__ = [
     "history",
     "may_be_on_call",
     "never_of",
+    "nodes_held",
     "now_of",
     "open_alert_of",
     "outbox",

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Max, Q
 
 from console.campaigns.choices import AT_WORK, GroupState, State
-from console.campaigns.models import Campaign, Group
+from console.campaigns.models import Campaign, Group, Member
 from console.oncall.choices import Kind
 from console.oncall.selectors.facts import Fact
 from console.plans.choices import State as PlanState
@@ -27,6 +27,11 @@ def groups_to_take_out() -> list[Group]:
     """Empty ones that are taken out of service as soon as somebody other than the owner says so."""
     rows = Group.objects.filter(AWAITS_SOMEBODY, campaign__state__in=AT_WORK).exclude(campaign__state=State.ENDING)
     return list(rows.select_related("campaign__owner", "campaign__source", "plan"))
+
+
+def nodes_held(row: Campaign) -> int:
+    """Nodes that the campaign keeps out of service."""
+    return Member.objects.filter(group__campaign=row, held_at__isnull=False, given_back_at=None).count()
 
 
 def outcome_of(kind: Kind, campaign_id: int | None, group_id: int | None) -> str:
@@ -54,6 +59,8 @@ def facts_of(row: Campaign, group: Group | None) -> list[Fact]:
     if group is not None:
         found.append(Fact("Group", f"{group.name}: {plural(group.nodes, 'node')}, {plural(group.gpus, 'GPU')}"))
     else:
+        held = nodes_held(row)
+        found += [Fact("Out of service", plural(held, "node"))] if held else []
         found += [Fact("Failed", f"{one.name}: {one.reason}") for one in failed.order_by("-ended_at")[:NAMED]]
     return [*found, Fact("Asked by", f"{row.owner.get_username()}: {row.reason}")]
 

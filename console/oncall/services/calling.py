@@ -15,7 +15,7 @@ from django.utils import timezone
 from console.dispatch.services import enqueue
 from console.live.services import publish
 from console.oncall import selectors
-from console.oncall.choices import EventKind, MessageState, Reach
+from console.oncall.choices import EventKind, Kind, MessageState, Reach
 from console.oncall.ladder import Call
 from console.oncall.models import Alert, Event, Message
 from console.oncall.selectors.alerts import next_call
@@ -108,7 +108,7 @@ def call_due(now: datetime) -> int:
 
 def call_next(alert: Alert, now: datetime, *, wake: bool = False) -> bool:
     """One call further, unless quiet hours hold it (``wake``: they do not) or somebody else was faster."""
-    quiet = None if wake or alert.kind in alert.rota.urgent else quiet_until(alert.rota.quiet, alert.rota.zone, now)
+    quiet = None if wake or _urgent(alert) else quiet_until(alert.rota.quiet, alert.rota.zone, now)
     if quiet is not None:
         return _hold(alert, quiet, now)
     call, skipped = next_call(alert, now)
@@ -124,6 +124,14 @@ def call_next(alert: Alert, now: datetime, *, wake: bool = False) -> bool:
         _send(alert, call, words, wait_until, now)
         tell(alert, "alert.called", call=alert.calls + 1)
     return True
+
+
+def _urgent(alert: Alert) -> bool:
+    """A halted campaign that keeps nodes out of service is as urgent as a halted run: both stand in the middle."""
+    urgent = alert.rota.urgent
+    if alert.kind in urgent or alert.campaign is None:
+        return alert.kind in urgent
+    return alert.kind == Kind.CAMPAIGN and Kind.HALTED in urgent and selectors.nodes_held(alert.campaign) > 0
 
 
 def _advance(alert: Alert, **fields: Any) -> bool:

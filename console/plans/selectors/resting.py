@@ -36,7 +36,7 @@ def resting(plan: Plan, now: datetime | None = None) -> dict[str, Rest]:
     longest = timedelta(hours=most_said(COOLDOWN))
     moved = Step.objects.filter(plan__source=plan.source_id, plan__cluster=plan.cluster, state=StepState.SUCCEEDED)
     rows = list(
-        moved.exclude(plan=plan)
+        moved.exclude(plan=plan.pk)
         .exclude(owner="")
         .filter(ended_at__gt=at - longest)
         .order_by("ended_at")

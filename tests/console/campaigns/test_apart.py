@@ -2,8 +2,11 @@
 
 import pytest
 
+from console.campaigns import planning as previews
 from console.campaigns import services
+from console.campaigns.models import Group
 from console.consolidation import planning
+from console.plans.apart import apart_from
 from console.plans.models import KeptNode, Plan
 from tests.builders.people import operator
 from tests.builders.worlds import World, world
@@ -62,3 +65,38 @@ def test_nodes_of_a_group_under_way_take_nobody_even_if_nothing_moves_then_and_t
     plan = planning_of(plan_of(row, 0))
     assert plan.shown_state == "not_possible"
     assert KeptNode.objects.get(plan=plan, node="s1-a").targets == {"gpus": 1, "empty": 1, "apart": 2}
+
+
+def test_a_preview_is_what_the_plan_of_the_group_will_be() -> None:
+    """There is room for the pod of s1 on s2 alone, which another campaign drains now."""
+    one = scene(crowded())
+    other = made(one, selects="nodes", wanted={"names": ["s2-a", "s2-b"]}, most_out=4)
+    services.begin_campaign(operator(), other.pk)
+    looked(one, other)
+    row = made(one, selects="nodes", wanted={"names": ["s1-a", "s1-b"]}, most_out=4)
+    previews.preview(row.pk)
+    first = Group.objects.get(campaign=row, position=0)
+    assert first.preview is not None and first.preview["ok"] is False
+    services.begin_campaign(operator(), row.pk)
+    looked(one, row)
+    plan = planning_of(plan_of(row, 0))
+    assert plan.shown_state == "not_possible"
+    told = {why["reason"] for why in first.preview["why"]}
+    assert told == {one["constraint"] for kept in KeptNode.objects.filter(plan=plan) for one in kept.blockers}
+
+
+def test_a_preview_of_a_draft_keeps_off_the_groups_that_follow_as_its_plan_does() -> None:
+    one = scene(two_switches().without("jobs/p3"))  # s2-a is empty, and best of all as long as nobody drains it
+    row = made(one, most_out=4)
+    question, others = services.question_of(row.pk, Group.objects.get(campaign=row, position=0).pk, ("s1-a", "s1-b"))
+    assert (set(others.later), others.never) == ({"s2-a", "s2-b"}, {})
+    assert not Plan.objects.filter(pk=question.pk).exists()
+    previews.preview(row.pk)
+    last = Group.objects.get(campaign=row, position=1)
+    assert services.question_of(row.pk, last.pk, ("s2-a", "s2-b"))[1].later == {}
+    services.begin_campaign(operator(), row.pk)
+    looked(one, row)
+    plan = planning_of(plan_of(row, 0))
+    first = Group.objects.get(campaign=row, position=0)
+    assert first.preview is not None and first.preview["moves"] == plan.steps.count()
+    assert apart_from(plan).later.keys() == others.later.keys()

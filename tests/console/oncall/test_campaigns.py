@@ -1,13 +1,16 @@
 """A campaign that halts, and an empty group that waits for somebody, call who is on call, until somebody acts."""
 
+from datetime import time
+
 import pytest
 from django.core import mail
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from console.audit.models import Entry
 from console.campaigns import services as campaigns
-from console.campaigns.models import Campaign
+from console.campaigns.models import Campaign, Member
 from console.consolidation import planning
 from console.oncall import services
 from console.oncall.models import Alert, Message
@@ -61,6 +64,22 @@ def test_a_campaign_that_halts_calls_until_somebody_acts_and_calls_again_at_the_
     Campaign.objects.filter(pk=row.pk).update(state="halted")
     swept(1, begun)
     assert [one.state for one in Alert.objects.order_by("pk")] == ["resolved", "calling"]
+
+
+@pytest.mark.parametrize(
+    ("urgent", "held", "wakes"), [(["halted"], True, ["ada"]), (["halted"], False, []), ([], True, [])]
+)
+def test_a_halted_campaign_that_holds_nodes_wakes_whom_a_halted_run_would(
+    urgent: list[str], held: bool, wakes: list[str]
+) -> None:
+    rota("ada", quiet_from=time(0), quiet_until=time(23, 59), urgent=urgent)
+    row = made(scene(two_switches()))
+    Campaign.objects.filter(pk=row.pk).update(state="halted")
+    Member.objects.filter(name__in=["s1-a", "s1-b", "s2-a"]).update(held_at=timezone.now() if held else None)
+    Member.objects.filter(name="s2-a").update(given_back_at=timezone.now())
+    swept()
+    assert called() == wakes
+    assert ("Out of service: 2 nodes" in "".join(str(one.body) for one in mail.outbox)) is bool(wakes)
 
 
 def test_an_empty_group_calls_an_approver_other_than_its_owner() -> None:
