@@ -9,6 +9,7 @@ from console.placement.selectors import Scope
 from console.ui.forms import FieldForm
 
 MILLI = 1000
+MIXED = "mixed"
 GIB = 1024
 
 
@@ -28,6 +29,9 @@ class AskForm(FieldForm):
     cpu_cores = forms.IntegerField(label="CPU cores of each pod", min_value=0, max_value=1_000_000, initial=0)
     memory_gib = forms.IntegerField(label="Memory of each pod, GiB", min_value=0, max_value=10_000_000, initial=0)
     model = forms.ChoiceField(label="GPU model", required=False)
+    mix_models = forms.ChoiceField(
+        label="GPU models of its pods", required=False, choices=[("", "one for all"), (MIXED, "may be mixed")]
+    )
     tier = forms.ChoiceField(label="Class", choices=Tier.choices, initial=Tier.HP)
     required = forms.ChoiceField(label="Required in one", required=False)
     preferred = forms.ChoiceField(label="Preferred in one", required=False)
@@ -57,10 +61,18 @@ class AskForm(FieldForm):
         """The arguments of ``services.ask``."""
         said = dict(self.cleaned_data)
         source_id, _, cluster = said.pop("scope").partition("|")
+        said["mix_models"] = said["mix_models"] == MIXED
         said["cpu_milli"], said["memory_mib"] = said.pop("cpu_cores") * MILLI, said.pop("memory_gib") * GIB
         return {"source_id": int(source_id), "cluster": cluster, "asked": said}
 
 
 def initial_of(asked: dict[str, Any], scope: str) -> dict[str, Any]:
     """The form with an earlier question in it."""
-    return {**asked, "scope": scope, "cpu_cores": asked["cpu_milli"] // MILLI, "memory_gib": asked["memory_mib"] // GIB}
+    mixes = MIXED if asked.get("mix_models") else ""
+    return {
+        **asked,
+        "scope": scope,
+        "mix_models": mixes,
+        "cpu_cores": asked["cpu_milli"] // MILLI,
+        "memory_gib": asked["memory_mib"] // GIB,
+    }

@@ -65,7 +65,11 @@ def request_of(asked: dict[str, Any]) -> Request:
         slice_pods=asked["slice_pods"],
         slice_level=asked["slice_level"],
     )
-    return Request(groups=(group,), required=asked["required"], preferred=asked["preferred"], tier=asked["tier"])
+    mixes = asked.get("mix_models", False)  # questions of before say nothing of it
+    return Request(
+        groups=(group,), required=asked["required"], preferred=asked["preferred"], tier=asked["tier"],
+        may_mix_models=mixes,
+    )  # fmt: skip
 
 
 def _expecting(asked: dict[str, Any]) -> Expecting:

@@ -24,6 +24,9 @@ class PlacementAskedSerializer(Shape):
     cpu_milli = _number("cpu_milli")
     memory_mib = _number("memory_mib")
     model = serializers.CharField(default="", allow_blank=True, max_length=253, help_text="GPU model; empty: any")
+    mix_models = serializers.BooleanField(
+        default=False, help_text="its pods may stand on several GPU models at once; else all of them on one"
+    )
     tier = serializers.ChoiceField(choices=Tier.choices, default=Tier.HP.value)
     required = serializers.CharField(  # type: ignore[assignment]
         default="", allow_blank=True, max_length=253, help_text="level of one domain for all, or no place; empty: none"

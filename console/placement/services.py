@@ -56,6 +56,7 @@ def _checked(scope: selectors.Scope, asked: dict[str, Any]) -> dict[str, Any]:
     said["model"], said["tier"] = asked.get("model", ""), asked.get("tier", Tier.HP.value)
     if said["model"] and said["model"] not in scope.models:
         raise FieldError("model", f"{scope.cluster} has no {said['model']}, only {', '.join(scope.models)}")
+    said["mix_models"] = bool(asked.get("mix_models", False))
     if said["tier"] not in Tier.values:
         raise FieldError("tier", f"must be {' or '.join(Tier.values)}")
     for name in ("required", "preferred", "slice_level"):

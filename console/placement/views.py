@@ -55,7 +55,10 @@ def _page(request: HttpRequest, form: AskForm, scopes: list[selectors.Scope]) ->
         "scopes": scopes,
         "rows": selectors.answer_rows(request.user, LISTED),
         "groups": (
-            ("Shape", [form[name] for name in ("pods", "gpus", "cpu_cores", "memory_gib", "model", "tier")]),
+            (
+                "Shape",
+                [form[name] for name in ("pods", "gpus", "cpu_cores", "memory_gib", "model", "mix_models", "tier")],
+            ),
             ("Topology", [form[name] for name in ("required", "preferred", "slice_pods", "slice_level")]),
             ("Training step", [form[name] for name in ("billions", "tp", "pp", "ep")]),
         ),

@@ -12,7 +12,8 @@ from scheduler.admission.reasons import QUOTA, SPENT
 from scheduler.admission.spending import spent_reason
 from scheduler.cluster.snapshot import Bools, Snapshot
 from scheduler.placement.prey import prey_of
-from scheduler.placement.victims import Claim, Relief, VictimRules, Victims, find_victims
+from scheduler.placement.sparing import Relief
+from scheduler.placement.victims import Claim, VictimRules, Victims, find_victims
 
 
 @dataclass(frozen=True, slots=True)

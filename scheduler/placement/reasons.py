@@ -15,7 +15,7 @@ from scheduler.placement.room import Room
 from scheduler.placement.seating import blocks
 
 # Beside the words of ``cluster.reasons``.
-MEMBERS, TOPOLOGY, BUDGET, TOGETHER, MODEL = "members", "topology", "budget", "together", "model"
+MEMBERS, TOPOLOGY, BUDGET, TOGETHER, ONE_MODEL = "members", "topology", "budget", "together", "one_model"
 _STATES = ("cordoned", "not_ready")
 
 
@@ -131,7 +131,7 @@ def _no_model(search: Search, model: Longs) -> Refusal | None:
     name = snapshot.models[best - 1] if best else "of no known name"
     free = "" if search.found.asked.running else ", unless it may mix models"
     detail = f"one job stays within one GPU model{free}; {name} has room for {rooms[best]} of {wanted} pods"
-    return Refusal(MODEL, detail, proven=True)
+    return Refusal(ONE_MODEL, detail, proven=True)
 
 
 def _models(model: Longs) -> Iterator[tuple[int, Bools]]:

@@ -80,7 +80,7 @@ def placement_lines(found: Placement) -> list[str]:
         return [f"{asked}: {known}", f"{found.refusal.reason}: {found.refusal.detail}"]
     best = found.best
     lines = [
-        f"{asked}: all in one {best.level}, {best.domain}",
+        f"{asked}: all in one {best.level}, {best.domain}" + (f", on {', '.join(best.models)}" if best.models else ""),
         f"entropy {best.entropy:.3f} over {len(best.gpus_by_domain)} places, score {best.score:.3f}",
     ]
     time = best.predicted.all_reduce

@@ -7,24 +7,25 @@ of them has left.  Pods that are leaving already are waited for before anybody e
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
-from scheduler.placement.homes import places_at
+from scheduler.placement.homes import domains_of, pools_of
 from scheduler.placement.hunt import NEVER, Hunt, Unit, cheapest, least_losses, most_seats
 from scheduler.placement.prey import Prey, prey_of
+from scheduler.placement.sparing import Relief, given, improved, pruned
 from scheduler.plan.ask import within
-from scheduler.plan.waiting import levels_of, mates, waiting_of
+from scheduler.plan.waiting import levels_of, mates, on_devices, one_model, waiting_of
 
 PREEMPT, RECLAIM = "preempt", "reclaim"
 # Why nobody is named; "" where the answer is a set, which may be empty.
 NOT_WAITING, LP_CLAIMS, NO_NODE, NO_SET, NO_RELIEF, BUDGET = (
     "not_waiting", "lp", "no_node", "no_victims", "no_relief", "budget_ran_out",
 )  # fmt: skip
-DOMAINS = 8  # that are tried for a job that needs one
+PLACES = 8  # domains, or GPU models in them, that are tried for a job that needs one
 GPU_SECOND = 1000  # losses are counted in thousandths
 
 Entry = tuple[int, int, int, tuple[Unit, ...] | None]  # loss, pods stopped, node; None: so much at least
@@ -40,14 +41,6 @@ class VictimRules:
     def __post_init__(self) -> None:
         within("assumed_age_s", self.assumed_age_s, 0, 31 * 86_400)
         within("nodes", self.nodes, 1, 1_000_000)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Relief:
-    """Beside room: so much has to be given back by these pods, as where the claimant's tenant stands at its cap."""
-
-    pods: Bools  # [p]
-    gpu_milli: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +119,9 @@ def find_victims(
         hunt = _placed(hunt, claim, rules) if hunt else None
         hunt = _relieved(hunt, claim) if hunt and not first else hunt
         if hunt is not None:
-            hunts.append(_pruned(hunt, claim))
+            hunts.append(pruned(hunt, claim.reliefs))
+    if len(claim.pods) > 1 and hunts:
+        hunts = [improved(one, claim.reliefs, lambda less: _again(less, claim, rules)) for one in hunts]
     if not hunts:
         return _refusal(prey, claim, candidates, rules)
     return _answer(min(hunts, key=lambda hunt: (hunt.loss(), len(hunt.chosen))), claim)
@@ -136,6 +131,12 @@ def claim_of(snapshot: Snapshot, name: str) -> Claim | None:
     """Of a pending pod or gang by ``namespace/name``; None where there is neither."""
     found = waiting_of(snapshot, name)
     return None if found is None else Claim(tuple(found.pods.tolist()))
+
+
+def _again(less: Hunt, claim: Claim, rules: VictimRules) -> Hunt | None:
+    """The claimant's pods seated anew, beside whoever has been chosen already."""
+    hunt = _placed(less, claim, rules)
+    return _relieved(hunt, claim) if hunt is not None else None
 
 
 def _candidates(prey: Prey, claim: Claim) -> Bools:
@@ -151,47 +152,65 @@ def _candidates(prey: Prey, claim: Claim) -> Bools:
 
 
 def _placed(hunt: Hunt, claim: Claim, rules: VictimRules) -> Hunt | None:
-    """The claimant's pods on nodes, in one domain where it needs one; None where that cannot be."""
+    """The claimant's pods on nodes, in one domain and on one model where it needs that; None where they cannot be."""
     pods = sorted(claim.pods, key=lambda p: (-int(hunt.prey.snapshot.pod_gpus[p]), p))
     best: Hunt | None = None
-    for nodes in _domains(hunt, claim):
+    places = _places(hunt, claim)
+    for place in places[:PLACES]:
         trial = hunt.copy()
-        if _fill(trial, pods, nodes, rules) and (best is None or trial.loss() < best.loss()):
+        if _fill(trial, pods, place, rules) and (best is None or trial.loss() < best.loss()):
             best = trial
         hunt.cut |= trial.cut
+    hunt.cut |= best is None and len(places) > PLACES
     return best
 
 
-def _domains(hunt: Hunt, claim: Claim) -> list[Bools]:
-    """[n] the nodes of each domain that may hold all; where none is needed, all nodes."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place:
+    """One of those that may hold all of a job.  Axis n: nodes."""
+
+    on_model: Bools  # for its pods on devices
+    wide: Bools  # for the others
+
+    def of(self, snapshot: Snapshot, pod: int) -> Bools:
+        return self.on_model if on_devices(snapshot, pod) else self.wide
+
+
+def _places(hunt: Hunt, claim: Claim) -> list[_Place]:
+    """The least dear first; where neither a domain nor a model is needed, all nodes."""
     snapshot = hunt.prey.snapshot
-    inside = np.ones(len(snapshot.node_name), np.bool_)
-    inside[list(claim.forbidden)] = False
-    words = levels_of(snapshot, np.array(claim.pods, np.int32))
-    levels = [at for word in words if (at := places_at(snapshot, word)) is not None]
-    if len(levels) < len(words):
-        return []
-    running = mates(snapshot, int(snapshot.pod_gang[claim.pods[0]]))
-    for at in levels:
-        there = set(at[snapshot.pod_node[running]].tolist())
-        inside &= (at != UNKNOWN) if not there else np.isin(at, list(there) if len(there) == 1 else [])
-        inside &= at != UNKNOWN
-    if not levels or snapshot.pod_gang[claim.pods[0]] == UNKNOWN:
-        return [inside]
-    at, largest = levels[0], max(claim.pods, key=lambda p: (int(snapshot.pod_gpus[p]), -p))
+    first, rows = claim.pods[0], np.array(claim.pods, np.int32)
+    stay = mates(snapshot, int(snapshot.pod_gang[first]))
+    running = tuple(stay[~snapshot.pod_terminating[stay]].tolist())
+    wide = domains_of(snapshot, int(snapshot.pod_cluster[first]), tuple(levels_of(snapshot, rows)), running)
+    wide[list(claim.forbidden)] = UNKNOWN
+    model = one_model(snapshot, sum(on_devices(snapshot, p) for p in claim.pods), running)
+    if snapshot.pod_gang[first] == UNKNOWN or (model is None and wide.max(initial=0) == 0):
+        everywhere = wide != UNKNOWN
+        return [_Place(everywhere, everywhere)]
+    pools = wide.astype(np.int64) if model is None else pools_of(wide, model).of
+    rated = [(loss, d) for d, loss in _rated(hunt, claim, pools)]
+    found = []
+    for _, d in sorted(rated):
+        inside = pools == d
+        found.append(_Place(inside, wide == wide[inside.argmax()]))
+    return found
+
+
+def _rated(hunt: Hunt, claim: Claim, pools: Longs) -> Iterator[tuple[int, int]]:
+    """Pools that have seats enough for the largest pods, and what those lose at least."""
+    snapshot = hunt.prey.snapshot
+    largest = max(claim.pods, key=lambda p: (int(snapshot.pod_gpus[p]), -p))
     alike = sum(_kind(snapshot, p) == _kind(snapshot, largest) for p in claim.pods)  # others may need far less
     bounds, _ = least_losses(hunt, largest)
-    seats = np.where(inside & (bounds < NEVER), most_seats(hunt, largest), 0)
-    rated = []
-    for d in np.unique(at[inside]).tolist():
-        mine = inside & (at == d)
+    seats = np.where((pools != UNKNOWN) & (bounds < NEVER), most_seats(hunt, largest), 0)
+    for d in np.unique(pools[pools != UNKNOWN]).tolist():
+        mine = pools == d
         if int(seats[mine].sum()) >= alike:
-            cheap = np.sort(np.repeat(bounds[mine], seats[mine]))[:alike]
-            rated.append((int(cheap.sum()), d))
-    return [inside & (at == d) for _, d in sorted(rated)[:DOMAINS]]
+            yield d, int(np.sort(np.repeat(bounds[mine], seats[mine]))[:alike].sum())
 
 
-def _fill(hunt: Hunt, pods: Sequence[int], nodes: Bools, rules: VictimRules) -> bool:
+def _fill(hunt: Hunt, pods: Sequence[int], place: _Place, rules: VictimRules) -> bool:
     """Every pod where it costs least, one after another; on each node exactly, as far as its bound is of interest."""
     alike: tuple[object, ...] = ()
     heap: list[Entry] = []
@@ -199,7 +218,7 @@ def _fill(hunt: Hunt, pods: Sequence[int], nodes: Bools, rules: VictimRules) -> 
     for pod in pods:
         if _kind(hunt.prey.snapshot, pod) != alike:
             alike = _kind(hunt.prey.snapshot, pod)
-            heap = _entries(hunt, pod, nodes)
+            heap = _entries(hunt, pod, place.of(hunt.prey.snapshot, pod))
         chosen = None
         while heap and chosen is None:
             _, _, node, units = heapq.heappop(heap)
@@ -224,6 +243,8 @@ def _fill(hunt: Hunt, pods: Sequence[int], nodes: Bools, rules: VictimRules) -> 
 def _entries(hunt: Hunt, pod: int, nodes: Bools) -> list[Entry]:
     """What each node costs at least; no two compare further than to the node."""
     bounds, must = least_losses(hunt, pod)
+    opened = [int(hunt.prey.snapshot.pod_node[p]) for p in hunt.chosen]  # of whom the bound does not know
+    bounds[opened], must[opened] = np.where(bounds[opened] < NEVER, 0, NEVER), False
     rows = np.flatnonzero(nodes & (bounds < NEVER))
     heap: list[Entry] = [
         (loss, int(some), node, None)
@@ -258,7 +279,7 @@ def _relieved(hunt: Hunt, claim: Claim) -> Hunt | None:
     asked = snapshot.pod_gpus.astype(np.int64) * snapshot.pod_gpu_milli
     for relief in claim.reliefs:
         nodes = sorted({int(snapshot.pod_node[p]) for p in np.flatnonzero(relief.pods & hunt.candidates).tolist()})
-        while (missing := relief.gpu_milli - _given(hunt, relief, asked)) > 0:
+        while (missing := relief.gpu_milli - given(hunt, relief, asked)) > 0:
             units = [
                 unit
                 for n in nodes
@@ -273,34 +294,6 @@ def _relieved(hunt: Hunt, claim: Claim) -> Hunt | None:
             )
             hunt.chosen |= set(units[best].pods)
     return hunt
-
-
-def _given(hunt: Hunt, relief: Relief, asked: Longs) -> int:
-    return int(sum(asked[p] for p in hunt.chosen if relief.pods[p]))
-
-
-def _pruned(hunt: Hunt, claim: Claim) -> Hunt:
-    """Without those who are not needed after all, the dearest first: gangs whole, surplus members one by one."""
-    asked = hunt.prey.snapshot.pod_gpus.astype(np.int64) * hunt.prey.snapshot.pod_gpu_milli
-    for group in _groups(hunt):
-        less = hunt.copy()
-        less.chosen -= set(group)
-        held = all(less.holds(n, (), set()) for n in less.placed)
-        if held and all(_given(less, relief, asked) >= relief.gpu_milli for relief in claim.reliefs):
-            hunt = less
-    return hunt
-
-
-def _groups(hunt: Hunt) -> list[tuple[int, ...]]:
-    """What may be spared together: a pod, or a gang that ends whole; the dearest first."""
-    gangs: dict[int, list[int]] = {}
-    for p in sorted(hunt.chosen):
-        gang = int(hunt.prey.snapshot.pod_gang[p])
-        whole = gang != UNKNOWN and hunt.stopped_of(gang) > hunt.prey.spare[gang]
-        gangs.setdefault(gang if whole else -2 - p, []).append(p)
-    return sorted(
-        (tuple(pods) for pods in gangs.values()), key=lambda pods: (-int(hunt.prey.loss[list(pods)].sum()), pods)
-    )
 
 
 def _answer(hunt: Hunt, claim: Claim) -> Victims:
@@ -357,15 +350,14 @@ def _refusal(prey: Prey, claim: Claim, candidates: Bools, rules: VictimRules) ->
     if hunt.cut:
         return Victims(False, reason=BUDGET, detail=f"The search ended after {rules.nodes} nodes without an answer.")
     bounds, _ = least_losses(hunt, pod)
-    rows = np.flatnonzero(
-        np.logical_or.reduce([np.zeros(len(may), np.bool_), *_domains(hunt, claim)]) & (bounds < NEVER)
-    )
+    masks = [place.of(snapshot, pod) for place in _places(hunt, claim)]
+    rows = np.flatnonzero(np.logical_or.reduce([np.zeros(len(may), np.bool_), *masks]) & (bounds < NEVER))
     return Victims(False, reason=NO_SET, detail=_nearest(hunt, pod, rows.tolist()))
 
 
 def _nearest(hunt: Hunt, pod: int, nodes: list[int]) -> str:
     """Of the first node that has the room, who stays and refuses it; else that there is too little anywhere."""
-    for node in nodes[:DOMAINS]:
+    for node in nodes[:PLACES]:
         stay = [p for p in hunt.prey.standing(node) if not hunt.candidates[p]]
         if not hunt.holds(node, [pod], {p for p in hunt.prey.standing(node) if hunt.candidates[p]}):
             names = ", ".join(hunt.prey.snapshot.pod_key(p) for p in stay[:3])

@@ -13,6 +13,7 @@ WHY = {
     "cpu": "Too little CPU beside the GPUs",
     "memory": "Too little memory beside the GPUs",
     "model": "No such GPU model here",
+    "one_model": "No one GPU model holds it",
     "topology": "No one domain holds it",
     "budget": "Search budget ran out",
     "together": "Its groups do not fit together",
@@ -27,7 +28,8 @@ def asked_words(asked: dict[str, Any]) -> str:
     """Such as 16 pods of 8 GPUs, H800, one asw required."""
     wish = [f"one {asked[name]} {name}" for name in ("required", "preferred") if asked[name]]
     shape = f"{plural(asked['pods'], 'pod')} of {plural(asked['gpus'], 'GPU')}"
-    return ", ".join([shape, *([asked["model"]] if asked["model"] else []), *wish])
+    models = [asked["model"]] if asked["model"] else ["models mixed"] if asked.get("mix_models") else []
+    return ", ".join([shape, *models, *wish])
 
 
 @register.filter

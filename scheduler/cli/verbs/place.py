@@ -1,5 +1,6 @@
 """``slackline place``: a recommendation; nobody is bound."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +28,9 @@ def place(
     cpu_milli: Annotated[int, typer.Option(help="CPU of each pod, thousandths of a core.")] = 0,
     memory_mib: Annotated[int, typer.Option(help="Memory of each pod.")] = 0,
     model: Annotated[list[str] | None, typer.Option(help="GPU model accepted; repeatable; default: any.")] = None,
+    mix_models: Annotated[
+        bool, typer.Option("--mix-models", help="Its pods may stand on several GPU models at once.")
+    ] = False,
     same: Annotated[str, typer.Option(metavar="LEVEL", help="All in one domain of this level, or not at all.")] = "",
     prefer: Annotated[str, typer.Option(metavar="LEVEL", help="In one domain of this level, if there is one.")] = "",
     slices: Annotated[
@@ -49,13 +53,13 @@ def place(
         if job:
             _says_itself({"same": same, "prefer": prefer, "per_pod": per_pod, "slice": slices, **asked})
         if job and len(job) > 1:
-            _jointly(world, job, seed, json)
+            _jointly(world, job, mix_models, seed, json)
             return
         if job:
-            request = request_of(world, job[0])
+            request = replace(request_of(world, job[0]), may_mix_models=mix_models)
         else:
             group = _group(gpus or 0, PER_POD if per_pod is None else per_pod, slices, asked)
-            request = Request(groups=(group,), required=same, preferred=prefer)
+            request = Request(groups=(group,), required=same, preferred=prefer, may_mix_models=mix_models)
         found = find_place(world, request)
     if json:
         print_json(placement_json(found))
@@ -73,10 +77,12 @@ def _says_itself(given: dict[str, Any]) -> None:
             raise InputError(option, value, "says nothing beside --job: the job brings its own shape")
 
 
-def _jointly(world: Snapshot, jobs: list[str], seed: int, json: bool) -> None:
+def _jointly(world: Snapshot, jobs: list[str], mix_models: bool, seed: int, json: bool) -> None:
     if len(set(jobs)) < len(jobs):
         raise InputError("--job", jobs, "each job once")
-    found = place_jointly(world, [request_of(world, name) for name in jobs], seed=seed)
+    found = place_jointly(
+        world, [replace(request_of(world, name), may_mix_models=mix_models) for name in jobs], seed=seed
+    )
     if json:
         print_json(joint_json(jobs, found))
     else:
@@ -103,8 +109,11 @@ def _show(found: Placement) -> None:
     if found.best is not None:
         terms = [(name, "unknown" if value is None else f"{value:.3f}") for name, value in found.terms.items()]
         show_table("Terms", ("term", "0 to 1"), terms)
-    rows = [(one.level, one.domain, f"{one.entropy:.3f}", f"{one.score:.3f}") for one in found.alternatives]
-    show_table("Alternatives", ("level", "domain", "entropy", "score"), rows)
+    rows = [
+        (one.level, one.domain, ", ".join(one.models), f"{one.entropy:.3f}", f"{one.score:.3f}")
+        for one in found.alternatives
+    ]
+    show_table("Alternatives", ("level", "domain", "GPU model", "entropy", "score"), rows)
     fits = [(one.level, one.pods, one.gpus, one.domain) for one in found.largest_fit]
     show_table("Most that fits now", ("level", "pods", "GPUs", "domain"), fits)
     show_table("Nodes without room", ("reason", "nodes"), [*found.reasons.items()])

@@ -62,6 +62,18 @@ def test_what_does_not_fit_says_why() -> None:
     assert row.answer["largest_fit"] == 16
 
 
+def test_one_job_is_told_one_model_unless_it_may_mix_them() -> None:
+    made = fleet().nodes("h1", "h2", gpu_model="H20")
+    source = observed(made).source_id
+    for mixes, reason in ((False, "one_model"), (True, None)):
+        asking = {"pods": 6, "mix_models": mixes}
+        question = services.ask(operator(), source_id=source, cluster="default", asked=asking)
+        planning.answer(question.pk)
+        row = selectors.answer_row(operator(), question.pk)
+        assert row.answer is not None
+        assert (row.answer["reason"], row.asked["mix_models"]) == (reason, mixes)
+
+
 WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
     ("cluster", {"cluster": "nowhere"}),
     ("pods", {"pods": 0}),

@@ -265,7 +265,7 @@ def test_one_job_stays_within_one_gpu_model(name: str) -> None:
     found = place(snapshot, request_of(snapshot, "jobs/g"))
     assert found.ok == (word == "fits_now"), found.refusal
     if word not in ("fits_now",) and not row.job.levels:
-        assert found.reason == "model" or word != "capacity"
+        assert found.reason == "one_model"
     free = place(snapshot, replace(request_of(snapshot, "jobs/g"), may_mix_models=True))
     assert free.ok, free.refusal
 

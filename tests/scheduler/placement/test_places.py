@@ -108,7 +108,7 @@ def test_one_job_stays_within_one_gpu_model_unless_it_may_mix_them() -> None:
     assert {one.models for one in (two.best, *two.alternatives) if one} == {("A100-SXM4-80GB",), ("H20",)}
     refused = place(made.snapshot(), ask(3))
     assert refused.refusal is not None
-    assert (refused.reason, refused.refusal.proven) == ("model", True)
+    assert (refused.reason, refused.refusal.proven) == ("one_model", True)
     assert refused.largest_fit[-1].pods == 2
     mixing = Request(groups=ask(3).groups, may_mix_models=True)
     assert len({node[0] for node in nodes(place(made.snapshot(), mixing))}) == 2

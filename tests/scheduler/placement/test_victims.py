@@ -141,6 +141,23 @@ def test_a_gang_is_seated_in_one_domain_or_nobody_is_stopped() -> None:
     assert _victims(built, "jobs/q")[1].reason == "no_victims"
 
 
+def test_seated_pod_by_pod_a_gang_costs_no_more_than_it_has_to() -> None:
+    """The first member alone is cheapest beside b; both together are where a has left."""
+    built = world(1000).nodes("n1", "n2").pod("k", "n2", 4).gang("q", 2)
+    _lp(built, "a", "n1", 8, 990)
+    _lp(built, "b", "n2", 4, 985).pod("q-0", gpus=4, gang="q", **CLAIMANT).pod("q-1", gpus=4, gang="q", **CLAIMANT)
+    assert _names(built, "jobs/q") == ({"a"}, 80)
+
+
+def test_victims_make_room_on_one_gpu_model() -> None:
+    built = world(1000).node("n1").node("n2", gpu_model="H20").nodes("n3", "n4").gang("q", 2)
+    for name, node, saved in (("a", "n1", 999), ("b", "n2", 999), ("c", "n3", 500), ("d", "n4", 400)):
+        _lp(built, name, node, 8, saved)
+    built.pod("q-0", gpus=8, gang="q", **CLAIMANT).pod("q-1", gpus=8, gang="q", **CLAIMANT)
+    assert _names(built, "jobs/q") == ({"a", "c"}, 4008)
+    assert _names(built.pod("q-r", "n2", 0, gang="q"), "jobs/q")[0] == {"a", "c"}  # it stands on no device
+
+
 def test_members_that_need_less_do_not_close_a_domain() -> None:
     built = world(1000).asw("a").node("n1", 2)
     built.gang("q", 3, topology={"required": "asw"}).pod("q-0", gpus=0, gang="q", **CLAIMANT)
