@@ -30,6 +30,7 @@ from scheduler.consolidation.columns import (
     P_TRAITS,
     S_CPU,
     S_MEMORY,
+    TRAIT_AFFINITY,
     W_CHAINS,
     W_CHECKS,
     W_LIMIT,
@@ -184,18 +185,28 @@ def eject(a: Arena, p: int, members: Longs, levels: int, clean: bool) -> bool:
 
 @kernel
 def drain(a: Arena, node: int, members: Longs, levels: int, checks: int) -> bool:
-    """Empty and close the node, or change nothing."""
+    """Empty and close the node, or change nothing.  Who can only follow somebody of the node goes after them."""
     if a.node[node, N_DRAINABLE] == 0 or a.node[node, N_WORK] == 0 or a.node[node, N_PINNED] > 0:
         return False
     mark, was_open = a.work[W_MOVES], a.node[node, N_OPEN]
     a.node[node, N_OPEN] = 0
     a.work[W_CHECKS] = checks
-    for p in leavers(a, node):
-        clean = a.work[W_MOVES] == mark
-        if not eject(a, p, members, levels, clean) or a.work[W_MOVES] > a.work[W_LIMIT]:
+    pods = leavers(a, node)
+    waiting, left = len(pods), 0
+    while waiting > 0:
+        for p in pods[:waiting]:
+            clean = a.work[W_MOVES] == mark
+            if not eject(a, p, members, levels, clean):
+                pods[left] = p
+                left += 1
+                if a.pod[p, P_TRAITS] & TRAIT_AFFINITY == 0:
+                    left = waiting
+                    break
+        if left == waiting or a.work[W_MOVES] > a.work[W_LIMIT]:
             undo(a, mark)
             a.node[node, N_OPEN] = was_open
             return False
+        waiting, left = left, 0
     a.work[W_CHAINS] += 1
     return True
 

@@ -52,6 +52,18 @@ def test_others_make_room_where_nothing_has_room_at_once() -> None:
     assert drained(made, "n1", depth=0).moves == ()
 
 
+@pytest.mark.parametrize("gpus", [1, 4])
+def test_who_needs_company_follows_it_whatever_their_sizes(gpus: int) -> None:
+    """Largest first, c would look for z where z has not come yet; d needs c."""
+    made = world().nodes("n0", "n1").pod("z", "n0", 2, labels={"app": "z"})
+    made.pod("c", "n0", gpus, affinity=["app=z"], labels={"app": "c"}).pod("d", "n0", 2, affinity=["app=c"])
+    plan = drained(made, "n0")
+    assert reached(plan) == (1, 1)
+    assert [move.pod for move in plan.moves] == ["jobs/z", "jobs/c", "jobs/d"]
+    assert len(set(plan.wave_of)) == 3
+    assert reached(drained(made, "n0", max_moves=2)) == (0, 1)
+
+
 def test_what_stays_says_why_and_the_others_are_drained_all_the_same() -> None:
     made = world().nodes("n1", "n2", "n3").pod("a", "n1", 2).pod("held", "n2", 1, locked=True)
     plan = drained(made, "n1", "n2")
