@@ -78,11 +78,17 @@ class PlanDetailSerializer(PlanSerializer):
     """A plan with its impact per tenant, its marginal curve, and the plans that take it back."""
 
     rollbacks = serializers.PrimaryKeyRelatedField(many=True, read_only=True)  # type: ignore[var-annotated]
+    approvals_needed = serializers.SerializerMethodField(
+        help_text="as the policy says now, and never fewer than when it was proposed, which lists say"
+    )
     window = serializers.SerializerMethodField(help_text="whether its windows are open, and until when")
 
     class Meta(PlanSerializer.Meta):
         fields: ClassVar = [*PlanSerializer.Meta.fields, "impact", "curve", "pace", "rollbacks", "window"]
         read_only_fields = fields
+
+    def get_approvals_needed(self, plan: Plan) -> int:
+        return selectors.approvals_of(plan).needed
 
     @extend_schema_field(GateSerializer)
     def get_window(self, plan: Plan) -> dict[str, Any]:

@@ -107,18 +107,25 @@ def domain_of(snapshot: Snapshot, ask: Ask) -> tuple[str, tuple[str, ...]]:
     return level, names
 
 
-def one_goal(drain: list[str] | None, domain: str | None, level: str, shape: str | None, slots: int, seat: str | None,
-          spare: str | None, whole: bool | None) -> Ask:  # fmt: skip
-    """The one goal that is asked for; whole nodes where none is."""
+GOAL_OF = {"level": "a domain or a spare", "slots": "room for a shape", "whole": "any but whole nodes"}
+
+
+def one_goal(drain: list[str] | None, domain: str | None, level: str, shape: str | None, slots: int | None,
+          seat: str | None, spare: str | None, whole: bool | None) -> Ask:  # fmt: skip
+    """The one goal that is asked for; whole nodes where none is.  What belongs to another goal is refused."""
     asked: list[dict[str, Any]] = [
         *([{"kind": DRAIN, "nodes": tuple(name for one in drain for name in one.split(",") if name)}] if drain else []),
         *([{"kind": DOMAIN, "name": domain, "level": level}] if domain else []),
-        *([{"kind": SHAPE, "name": shape, "slots": slots}] if shape else []),
+        *([{"kind": SHAPE, "name": shape, "slots": 1 if slots is None else slots}] if shape else []),
         *([{"kind": GANG, "name": seat}] if seat else []),
         *([{"kind": SPARE, "nodes": (spare,), "level": level}] if spare else []),
     ]
     if len(asked) > 1:
         raise ParamError("goal", [one["kind"] for one in asked], "give one of them")
+    strays = {"level": level and not (domain or spare), "slots": slots is not None and not shape,
+              "whole": whole is not None and not asked}  # fmt: skip
+    for name in [name for name, stray in strays.items() if stray]:
+        raise ParamError(name, None, f"says something of a goal that is not asked for: {GOAL_OF[name]}")
     return Ask(**asked[0], whole=whole) if asked else Ask()
 
 

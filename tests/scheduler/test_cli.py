@@ -165,6 +165,16 @@ def test_options_out_of_range_are_named(snapshot: Path, option: str, value: str)
     assert_refused(run("consolidate", snapshot, option, value, "--json"), option, value, "must be")
 
 
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [(["--whole"], "--whole"), (["--slots", "1"], "--slots"), (["--drain", "n1", "--level", "asw"], "--level")],
+)
+def test_what_belongs_to_another_goal_is_refused(snapshot: Path, options: list[str], named: str) -> None:
+    result = run("consolidate", snapshot, *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {named}: says something of a goal that is not asked for")
+
+
 def test_every_option_reaches_the_planner(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Params, int]] = []
 

@@ -23,7 +23,12 @@ from scheduler.plan.told import goal_lines, plan_json
 from scheduler.pricing.rates import stated
 from scheduler.pricing.told import price_lines
 
-OPTIONS = {"nodes": "--drain or --spare", "name": "--empty-domain, --make-room or --seat", "models": "--model"}
+OPTIONS = {
+    "nodes": "--drain or --spare",
+    "name": "--empty-domain, --make-room or --seat",
+    "models": "--model",
+    "whole": "--whole",
+}
 
 
 def consolidate(
@@ -40,7 +45,7 @@ def consolidate(
     empty_domain: Annotated[str | None, typer.Option(metavar="NAME", help="Clear an ASW or other domain.")] = None,
     level: Annotated[str, typer.Option(help="Level of the domain; of what a spare shares, or cluster.")] = "",
     make_room: Annotated[str | None, typer.Option(metavar="SHAPE", help="Make room for it, such as 8G128C.")] = None,
-    slots: Annotated[int, typer.Option(help="How often the shape is to fit.")] = 1,
+    slots: Annotated[int | None, typer.Option(help="How often the shape is to fit; default: 1.")] = None,
     model: Annotated[list[str] | None, typer.Option(help="GPU model in scope; repeatable; default: all.")] = None,
     seat: Annotated[str | None, typer.Option(metavar="NS/NAME", help="Make a pending gang or pod fit.")] = None,
     spare: Annotated[str | None, typer.Option(metavar="NODE", help="Move a gang off it to a spare.")] = None,

@@ -83,6 +83,9 @@ def test_lifting_the_limit_helps_later_plans_only_and_lowering_it_counts_at_once
     small = two_more()
     decide("two_approvers_above_moves", 1, version=2)
     assert say_yes(small, "one").state == "proposed"
+    client = APIClient()
+    client.force_authenticate(operator())
+    assert client.get(reverse("api:plan", args=[small.pk])).json()["approvals_needed"] == 2
     assert say_yes(small, "two").state == "approved"
 
 
