@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from operator import attrgetter
 
+import msgspec
 import numpy as np
 
 from scheduler.cluster.errors import InputError
@@ -78,7 +80,7 @@ def _build(document: Document, extras: Extras, pods: Pods) -> Snapshot:
         clusters=clusters,
         levels=domains.levels,
         namespaces=tuple(namespaces),
-        tenant_records=tuple(tables.tenants.records),
+        tenant_records=tuple(_in_order_of_models(tenant) for tenant in tables.tenants.records),
         gangs=tuple(tables.gangs.records),
         pdbs=tuple(tables.pdbs.records),
         **_row_fields(tables, pods, domains, names, namespaces),  # type: ignore[arg-type]
@@ -130,7 +132,14 @@ def _extras(
     for field in fields(tables):
         rows = getattr(tables, field.name)
         place[rows.kind] = {source: row for row, source in enumerate(rows.source.tolist())}
-    return rekeyed(extras, place)
+    return rekeyed(
+        extras,
+        place,
+        {
+            "devices": lambda row: [device.index for device in document.nodes[row].devices],
+            "quotas": lambda row: [quota.gpu_model for quota in document.tenants[row].quotas],
+        },
+    )
 
 
 def _with_lost_lenders(snapshot: Snapshot, pods: Table) -> Snapshot:
@@ -231,8 +240,17 @@ def _check_parents(rows: Rows[TenantRecord]) -> None:
         raise rows.refuse(t, "parent", rows.records[t].parent, f"a tenant above itself: {told(found[0])}")
 
 
+def _in_order_of_models(tenant: TenantRecord) -> TenantRecord:
+    ordered = sorted(tenant.quotas, key=attrgetter("gpu_model"))
+    return tenant if ordered == tenant.quotas else msgspec.structs.replace(tenant, quotas=ordered)
+
+
 def _check_quotas(rows: Rows[TenantRecord], t: int, tenant: TenantRecord) -> None:
+    seen: dict[str, int] = {}
     for i, quota in enumerate(tenant.quotas):
+        if (first := seen.setdefault(quota.gpu_model, i)) < i:
+            same = f"the same identity as $.tenants[{rows.source[t]}].quotas[{first}]"
+            raise rows.refuse(t, f"quotas[{i}].gpu_model", quota.gpu_model, same)
         for name in ("nominal", "borrowing_limit", "lending_limit"):
             value = getattr(quota, name)
             if value is not None and not 0 <= value <= MAX_COUNT:

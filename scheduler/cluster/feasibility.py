@@ -112,15 +112,13 @@ def _clusters(snapshot: Snapshot) -> Factor:
 
 
 def _models(snapshot: Snapshot) -> Factor:
-    """A pod without GPUs runs beside any model, one that names none accepts any."""
+    """A pod that names models is held to them, with GPUs or without; one that names none accepts any."""
     spec, accepted = _numbered(spec.gpu_models for spec in snapshot.pod_specs)
-    sliced = np.array([bool(spec.mig) for spec in snapshot.pod_specs], np.bool_)
-    asks = (snapshot.pod_gpus > 0) | sliced[snapshot.pod_spec]
     names = [*snapshot.models, None]
-    good = np.array([[not models or name in models for name in names] for models in [*accepted, ()]], np.bool_)
-    pod_value = np.where(asks, spec[snapshot.pod_spec], len(accepted)).astype(np.int32)
+    rows = [[not models or name in models for name in names] for models in accepted]
+    good = np.array(rows, np.bool_).reshape(len(accepted), len(names))
     node_value = np.where(snapshot.node_model == UNKNOWN, len(names) - 1, snapshot.node_model)
-    return Factor("model", pod_value, node_value.astype(np.int32), good)
+    return Factor("model", spec[snapshot.pod_spec], node_value.astype(np.int32), good)
 
 
 def _memories(snapshot: Snapshot) -> Factor:

@@ -1,9 +1,9 @@
 """Which pod lies on which device of a node.
 
 The rule: listed devices bind; then whole GPUs take the first untouched devices that have their memory, in the order of
-identities; then shares go first-fit, largest first, ties by identity.  A borrower lies on devices of the sleeping pod that lends to it
-first; there the larger of the two requests counts.  Failed devices and those partitioned into slices are no whole
-GPUs.  Where a node allocates fewer GPUs than it has, no more devices than that are opened.
+identities; then shares go first-fit, largest first, ties by identity.  A borrower lies on devices of the sleeping pod
+that lends to it first; there the larger of the two requests counts.  Failed devices and those partitioned into slices
+are no whole GPUs.  Where a node allocates fewer GPUs than it has, no more devices than that are opened.
 """
 
 from collections import defaultdict

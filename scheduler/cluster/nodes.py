@@ -1,6 +1,7 @@
 """Node records to columns."""
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def node_fields(rows: Rows[NodeRecord], domains: Domains, clusters: Sequence[str
     """The ``node_*`` fields of the snapshot; raises ``InputError`` for values out of range."""
     nodes = rows.records
     models = sorted(set(rows.values("gpu_model")) - {""})
-    devices = {n: tuple(listed) for n, listed in rows.given("devices")}
+    devices = {n: tuple(sorted(listed, key=attrgetter("index"))) for n, listed in rows.given("devices")}
     checked = _checked(rows)
     gpus, declared, max_pods = checked["gpus"], checked["allocatable_gpus"], checked["max_pods"]
     domain, by_asw = place_nodes(rows, domains)

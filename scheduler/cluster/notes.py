@@ -2,7 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,17 +12,35 @@ from scheduler.cluster.snapshot import Snapshot
 Extras = dict[str, dict[str, object]]
 LENT_BY = "lent_by"  # kept with the unknown fields where the lender is not listed, so that writing gives it back
 ROW = re.compile(r"\$\.(\w+)\[(\d+)\](.*)", re.DOTALL)
+ROW_OF_ROW = re.compile(r"\.(devices|quotas)\[(\d+)\](.*)", re.DOTALL)
+Identities = Callable[[int], list[Any]]  # numbers or names
 
 
-def rekeyed(extras: Mapping[str, dict[str, object]], place: Mapping[str, Mapping[int, int]]) -> Extras:
-    """The same extras with each path naming the canonical row; ``place[kind][row of the input]`` = canonical row."""
+def rekeyed(
+    extras: Mapping[str, dict[str, object]],
+    place: Mapping[str, Mapping[int, int]],
+    listed: Mapping[str, Identities],
+) -> Extras:
+    """The same extras with each path naming the canonical row; ``place[kind][row of the input]`` = canonical row.
+
+    ``listed[field](row of the input)`` = the identities of the rows which that row lists, as they stand there.
+    """
     found: Extras = {}
     for path, fields in extras.items():
         match = ROW.fullmatch(path)
         if match is not None:
-            path = f"$.{match[1]}[{place[match[1]][int(match[2])]}]{match[3]}"
+            row = int(match[2])
+            path = f"$.{match[1]}[{place[match[1]][row]}]{_inside(match[3], row, listed)}"
         found[path] = dict(sorted(fields.items()))
     return dict(sorted(found.items()))
+
+
+def _inside(rest: str, row: int, listed: Mapping[str, Identities]) -> str:
+    match = ROW_OF_ROW.fullmatch(rest)
+    if match is None:
+        return rest
+    identities = listed[match[1]](row)
+    return f".{match[1]}[{sorted(identities).index(identities[int(match[2])])}]{match[3]}"
 
 
 def warnings_of(snapshot: Snapshot) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from scheduler.cluster.podspecs import Specs
-from scheduler.cluster.records import FINISHED_PHASES, PodRecord
+from scheduler.cluster.records import FINISHED_PHASES, WHOLE_GPU_MILLI, PodRecord
 from scheduler.cluster.rows import MAX_DEVICES, MAX_TIME, Columns, Objects, Rows, objects
 from scheduler.cluster.snapshot import ABSENT, MOVE_MODES, WORK_CLASSES
 
@@ -35,10 +35,11 @@ def pod_columns(rows: Rows[PodRecord], specs: Specs) -> Columns:
 
 def _amounts(rows: Rows[PodRecord]) -> Columns:
     gpus = rows.integers("gpus", high=MAX_DEVICES)
-    share = rows.integers("gpu_milli", high=1000)
-    nothing = (gpus > 0) & (share == 0)
-    if nothing.any():
-        raise rows.refuse(int(nothing.argmax()), "gpu_milli", 0, "must be from 1 to 1000")
+    share, least = rows.integers("gpu_milli", low=-MAX_TIME, high=MAX_TIME), np.minimum(gpus, 1)
+    bad = (share < least) | (share > WHOLE_GPU_MILLI)
+    if bad.any():
+        row = int(bad.argmax())
+        raise rows.refuse(row, "gpu_milli", int(share[row]), f"must be from {least[row]} to {WHOLE_GPU_MILLI}")
     stated = rows.optional("gpu_memory_mib")
     return {
         "pod_gpus": gpus.astype(np.int32),

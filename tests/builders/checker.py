@@ -80,7 +80,7 @@ class Judge:
         """Rules that do not depend on who else is there."""
         if not node.get("ready", True) or node.get("cordoned", False):
             yield "target is not ready or cordoned"
-        if pod["gpus"] and not _model_ok(pod, node):
+        if not _model_ok(pod, node):
             yield "target has another GPU model"
         if any(node.get("labels", {}).get(k) != v for k, v in pod.get("node_selector", {}).items()):
             yield "node selector is not met"
@@ -241,7 +241,7 @@ def _refuses(pod: Row, other: Row) -> bool:
 def _model_ok(pod: Row, node: Row) -> bool:
     wanted = pod.get("gpu_model")
     if not wanted:
-        return bool(node.get("gpu_model"))
+        return not pod["gpus"] or bool(node.get("gpu_model"))
     return node.get("gpu_model", "") in ([wanted] if isinstance(wanted, str) else wanted)
 
 

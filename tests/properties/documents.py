@@ -52,8 +52,10 @@ DEVICE = row(
     mig=some(lambda dice: {"profile": name(dice), "count": dice.randint(0, 7)}),
     utilisation=row(sm=up_to(100)),
 )
+MODELS = ("H100", "A10")
+QUOTA = row(nominal=up_to(9), borrowing_limit=up_to(9))
 NODE = row(
-    gpu_model=one_of("H100", "A10"),
+    gpu_model=one_of(*MODELS),
     allocatable_gpus=up_to(10),
     gpu_memory_mib=up_to(90_000),
     cpu_milli=amount,
@@ -140,6 +142,13 @@ def document(seed: int) -> Row:
             for c, s, n in gangs
         ],
         "pdbs": [{"namespace": "jobs", "selector": "app=x", **limit} for limit in selectors],
-        "tenants": [{"name": key[0], "cap_gpus": 4} for key in _keys(dice, 2, NAMES)],
+        "tenants": [
+            {
+                "name": key[0],
+                "cap_gpus": 4,
+                "quotas": [{"gpu_model": m[0], **QUOTA(dice)} for m in _keys(dice, 2, MODELS)],
+            }
+            for key in _keys(dice, 2, NAMES)
+        ],
         **({"wombat": dice.choice(UNKNOWN)} if dice.random() < 0.2 else {}),
     }

@@ -31,6 +31,11 @@ def read(document: Row) -> Snapshot:
     return codec.read(json.dumps(document).encode())
 
 
+def reordered(row: Row, chance: random.Random) -> Row:
+    """What a row lists under identities of its own has no order either."""
+    return {key: chance.sample(of, len(of)) if key in ("devices", "quotas") and of else of for key, of in row.items()}
+
+
 @given(SEEDS)
 @settings(max_examples=150, deadline=None)
 def test_writing_and_packing_lose_nothing(world: int) -> None:
@@ -44,7 +49,10 @@ def test_writing_and_packing_lose_nothing(world: int) -> None:
 def test_row_order_leaves_no_trace(world: int, seed: int) -> None:
     chance = random.Random(seed)
     given_rows = document(world)
-    shuffled = {key: chance.sample(rows, len(rows)) if key in LISTS else rows for key, rows in given_rows.items()}
+    shuffled = {
+        key: [reordered(row, chance) for row in chance.sample(rows, len(rows))] if key in LISTS else rows
+        for key, rows in given_rows.items()
+    }
     assert_same(read(given_rows), read(shuffled))
 
 

@@ -73,7 +73,7 @@ def test_every_taint_must_be_tolerated_by_some_toleration() -> None:
         ({}, ["", "", "", ""]),
         ({"gpu_model": "H20"}, ["model", "", "model", "model"]),
         ({"gpu_model": ["H100", "H20"]}, ["", "", "model", "model"]),
-        ({"gpu_model": "H20", "gpus": 0}, ["", "", "", ""]),
+        ({"gpu_model": "H20", "gpus": 0}, ["model", "", "model", "model"]),
         ({"gpu_memory_mib": 50}, ["", "gpu_memory", "gpu_memory", ""]),
         ({"gpu_memory_mib": 50, "gpus": 0}, ["", "", "", ""]),
         ({"node_selector": {"disk": "ssd"}}, ["", "selector", "selector", "selector"]),

@@ -32,7 +32,8 @@ POD_FAULTS = [
     ({"gpus": None}, "$.pods[1].gpus: required field is missing"),
     ({"gpus": -1}, "$.pods[1].gpus: must be from 0 to 65536 (got -1)"),
     ({"gpu_milli": 0}, "$.pods[1].gpu_milli: must be from 1 to 1000 (got 0)"),
-    ({"gpu_milli": 1001}, "$.pods[1].gpu_milli: must be from 0 to 1000 (got 1001)"),
+    ({"gpu_milli": 1001}, "$.pods[1].gpu_milli: must be from 1 to 1000 (got 1001)"),
+    ({"gpu_milli": -1, "gpus": 0}, "$.pods[1].gpu_milli: must be from 0 to 1000 (got -1)"),
     ({"cpu_milli": -5}, "$.pods[1].cpu_milli: must not be negative (got -5)"),
     ({"memory_mib": 2**63}, "$.pods[1].memory_mib: must be at most 17592186044416 (got 9223372036854775808)"),
     ({"gpu_memory_mib": 2**63}, "$.pods[1].gpu_memory_mib: must be at most 17592186044416 (got 9223372036854775808)"),
@@ -117,6 +118,15 @@ TOP_FAULTS = [
     (
         {"tenants": [{"name": "t", "quotas": [{"gpu_model": "A", "nominal": -1}]}]},
         "$.tenants[0].quotas[0].nominal: must be from 0 to 2147483646 (got -1)",
+    ),
+    (
+        {"tenants": [{"name": "u"}, {"name": "t", "quotas": [{"gpu_model": m} for m in ("A", "B", "A")]}]},
+        "$.tenants[1].quotas[2].gpu_model: the same identity as $.tenants[1].quotas[0] (got 'A')",
+    ),
+    ({"tenants": [{"name": "t"}, {"name": "t"}]}, "$.tenants[1].name: the same identity as $.tenants[0] (got 't')"),
+    (
+        {"gangs": [{"name": "g", "min_members": 1}, {"name": "g", "min_members": 1}]},
+        "$.gangs[1].name: the same identity as $.gangs[0] (got 'g')",
     ),
 ]
 
