@@ -11,6 +11,7 @@ from console.audit import services as audit
 from console.live.services import publish
 from console.plans import lifecycle
 from console.plans.models import Override, Plan
+from console.plans.selectors import glass_of
 from console.plans.services.transition import Conflict, announce, read
 from console.tenancy.services import Denied, require
 
@@ -30,6 +31,13 @@ def break_glass(user: Any, plan_id: int, reason: str) -> Plan:
         raise Conflict(f"Plan {plan_id} is {plan.get_state_display().lower()}: there is nothing to pass.")
     now = timezone.now()
     with transaction.atomic():
+        Plan.objects.select_for_update().get(pk=plan_id)  # of two at once the second sees the first
+        broken = glass_of(plan, now)
+        if broken is not None:
+            until = f"{broken.expires_at:%H:%M} UTC"
+            raise Conflict(
+                f"The glass of plan {plan_id} is broken already, by {broken.user.get_username()} until {until}."
+            )
         row = Override.objects.create(
             plan=plan, user=user, digest=plan.digest, reason=reason.strip(), since=now, expires_at=now + LASTS
         )

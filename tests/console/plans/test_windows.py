@@ -104,6 +104,8 @@ def test_broken_glass_passes_the_windows_and_leaves_a_review() -> None:
     plan = approved(two()[1])
     blackout()
     services.break_glass(approver("breaker"), plan.pk, "a gang waits")
+    with pytest.raises(services.Conflict, match="broken already, by breaker until"):
+        services.break_glass(approver("breaker"), plan.pk, "a gang waits")
     assert ran(services.start_plan(operator(), plan.pk)).state == "succeeded"
     review = Override.objects.get()
     assert (review.plan_id, review.digest, review.reason) == (plan.pk, plan.digest, "a gang waits")
