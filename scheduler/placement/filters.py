@@ -57,11 +57,13 @@ def obstacle(room: Room, part: Part, wanted: int, nodes: Bools) -> str:
     rules = _by_word([*room.amounts(part, rows), *room.company.limits(part.pods[0], rows)])
     if not rules or not len(rows):
         return ""
-    if len(rules) < 2:
-        return next(iter(rules))
-    table = np.minimum(np.stack(list(rules.values())), wanted)
-    least, next_least = np.sort(table, axis=0)[:2]
-    gains = np.bincount(table.argmin(axis=0), weights=next_least - least, minlength=len(table))
+    least = second = np.full(len(rows), wanted, np.int64)
+    which = np.full(len(rows), UNKNOWN, np.int64)
+    for i, most in enumerate(rules.values()):
+        lower = most < least
+        second = np.where(lower, least, np.minimum(second, most))
+        least, which = np.where(lower, most, least), np.where(lower, i, which)
+    gains = np.bincount(which + 1, weights=second - least, minlength=len(rules) + 1)[1:]
     return list(rules)[int(gains.argmax())] if gains.max() > 0 else ""
 
 

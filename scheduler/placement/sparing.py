@@ -5,7 +5,7 @@ A job is seated pod by pod, each where it costs least by then; together that may
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 
@@ -63,12 +63,17 @@ def _spared(hunt: Hunt) -> list[tuple[int, ...]]:
 
 
 def _groups(hunt: Hunt) -> list[tuple[int, ...]]:
-    """What may be spared together: a pod, or a gang that ends whole; the dearest first."""
+    """What may be spared together, the dearest first: a pod, a gang that ends whole, or of such a gang all but as many
+    members as it can do without.
+    """
     gangs: dict[int, list[int]] = {}
     for p in sorted(hunt.chosen):
         gang = int(hunt.prey.snapshot.pod_gang[p])
         whole = gang != UNKNOWN and hunt.stopped_of(gang) > hunt.prey.spare[gang]
         gangs.setdefault(gang if whole else -2 - p, []).append(p)
-    return sorted(
-        (tuple(pods) for pods in gangs.values()), key=lambda pods: (-int(hunt.prey.loss[list(pods)].sum()), pods)
-    )
+    found = [tuple(pods) for pods in gangs.values()]
+    for gang, pods in gangs.items():
+        spare = int(hunt.prey.spare[gang]) if gang >= 0 else 0
+        kept = islice(combinations(pods, spare), TRIES) if spare else ()
+        found += [tuple(p for p in pods if p not in some) for some in kept]
+    return sorted(found, key=lambda pods: (-int(hunt.prey.loss[list(pods)].sum()), pods))
