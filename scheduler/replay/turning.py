@@ -10,7 +10,7 @@ from scheduler.replay.lanes import join
 from scheduler.replay.preempting import call_back
 from scheduler.replay.room import delist, devices_of, enlist, given, hold, recount, shift, slots, touch
 from scheduler.replay.settling import settle
-from scheduler.replay.starting import doze, finish, lull, rouse, sleeps_until, stop
+from scheduler.replay.starting import begin, doze, finish, lull, rouse, sleeps_until, stop
 
 FULL, REACHED = 1, 0
 SETTLED_S = 60  # after which it is looked again whether a move has ended
@@ -248,8 +248,23 @@ def _ground(number: int) -> Any:
         state.task[task, c.T_PLANNED] = target
         push(state, at, c.MOVE, task, state.job[state.task[task, c.T_JOB], c.J_EPOCH] * SUBJECT + seconds)
 
-    return open_up, plan_move
+    @entry
+    def stand(tables, places):  # type: ignore[no-untyped-def]
+        """Tasks that run already, rows of (task, node, bits of devices); their jobs begin now."""
+        if number < 0:
+            return
+        state = held(tables)
+        for at in range(places.shape[0]):
+            task, node, devices = places[at, 0], places[at, 1], places[at, 2]
+            shift(state, state.task[task, c.T_JOB], node, devices, -1, 0)
+            enlist(state, task, node, devices, 0)
+        for at in range(places.shape[0]):
+            job = state.task[places[at, 0], c.T_JOB]
+            if state.job[job, c.J_STATUS] == c.AHEAD or state.job[job, c.J_STATUS] == c.NEVER:
+                begin(state, job)
+
+    return open_up, plan_move, stand
 
 
 advance = _clock(edition())
-open_up, plan_move = _ground(edition())
+open_up, plan_move, stand = _ground(edition())
