@@ -12,7 +12,7 @@ from console.plans.selectors import plan_detail
 from console.rest.errors import FieldError
 from scheduler.cluster.build import restrict
 from scheduler.cluster.snapshot import Snapshot
-from scheduler.plan.ask import Ask, ParamError, ask_of, asked_words, check
+from scheduler.plan.ask import SCOPED, Ask, ParamError, ask_of, asked_words, check
 from scheduler.plan.goal import NODES
 
 KIND = "consolidation"
@@ -53,6 +53,8 @@ def request(
     if unknown:
         raise RequestError("models", f"{cluster} has no {', '.join(unknown)}, only {', '.join(scope.models)}")
     ask = _ask(scope, goal)
+    if models and ask.kind not in SCOPED:
+        raise RequestError("models", f"says nothing for the goal {ask.kind}")
     given = _checked(params)
     return plans.open_plan(
         user,

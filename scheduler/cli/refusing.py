@@ -27,9 +27,19 @@ def bad_input(options: Mapping[str, str] | None = None) -> Iterator[None]:
 
 
 def refuse(path: str, value: object, reason: str) -> Never:
-    got = "" if value is None else f" (got {value!r})"
-    sys.stderr.write(f"error: {plain(path)}: {plain(reason)}{plain(got)}\n")
+    got = _typed(value) if path.startswith("--") else None if value is None else repr(value)
+    told = f" (got {got})" if got else ""
+    sys.stderr.write(f"error: {plain(path)}: {plain(reason)}{plain(told)}\n")
     raise typer.Exit(BAD_INPUT)
+
+
+def _typed(value: object) -> str:
+    """The value of an option as it was typed; a flag has none beside its name."""
+    if value is None or isinstance(value, bool):
+        return ""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(repr, value))
+    return repr(value)
 
 
 def check_streams(out: Path, json: bool) -> None:

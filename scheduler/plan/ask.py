@@ -1,7 +1,7 @@
 """What may be asked of a planner beside whole nodes, and whether a cluster has what the question names."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ GIVEN = {  # what each goal is asked with
     GANG: ("name",),
     SPARE: ("nodes", "level"),
 }
+SCOPED = (NODES, SHAPE)  # GPU models narrow these; the others say by names where they are meant
 ALL_OR_NOTHING = (DOMAIN, GANG, SPARE)  # unless said otherwise; of a gang and a spare a part is no use
 
 
@@ -59,6 +60,8 @@ class Ask:
                 raise ParamError("name", self.name, "must be a shape such as 8G128C: GPUs, then CPU cores")
         if self.kind == GANG and not all(self.name.partition("/")):
             raise ParamError("name", self.name, "must be namespace/name of a gang or pod")
+        if self.kind == NODES and self.whole is not None:
+            raise ParamError("whole", self.whole, f"says nothing for the goal {self.kind}")
         if self.kind in (GANG, SPARE) and self.whole is False:
             raise ParamError("whole", False, "a part of a gang is of no use: it is all or nothing")
 
@@ -107,25 +110,29 @@ def domain_of(snapshot: Snapshot, ask: Ask) -> tuple[str, tuple[str, ...]]:
     return level, names
 
 
-GOAL_OF = {"level": "a domain or a spare", "slots": "room for a shape", "whole": "any but whole nodes"}
+GOAL_OF = {"level": "a domain or a spare", "slots": "room for a shape", "whole": "any but whole nodes",
+           "models": "whole nodes or room for a shape"}  # fmt: skip
 
 
 def one_goal(drain: list[str] | None, domain: str | None, level: str, shape: str | None, slots: int | None,
-          seat: str | None, spare: str | None, whole: bool | None) -> Ask:  # fmt: skip
+          seat: str | None, spare: str | None, whole: bool | None, models: Sequence[str] = ()) -> Ask:  # fmt: skip
     """The one goal that is asked for; whole nodes where none is.  What belongs to another goal is refused."""
     asked: list[dict[str, Any]] = [
         *([{"kind": DRAIN, "nodes": tuple(name for one in drain for name in one.split(",") if name)}] if drain else []),
-        *([{"kind": DOMAIN, "name": domain, "level": level}] if domain else []),
-        *([{"kind": SHAPE, "name": shape, "slots": 1 if slots is None else slots}] if shape else []),
-        *([{"kind": GANG, "name": seat}] if seat else []),
-        *([{"kind": SPARE, "nodes": (spare,), "level": level}] if spare else []),
+        *([{"kind": DOMAIN, "name": domain, "level": level}] if domain is not None else []),
+        *([{"kind": SHAPE, "name": shape, "slots": 1 if slots is None else slots}] if shape is not None else []),
+        *([{"kind": GANG, "name": seat}] if seat is not None else []),
+        *([{"kind": SPARE, "nodes": (spare,) if spare else (), "level": level}] if spare is not None else []),
     ]
     if len(asked) > 1:
-        raise ParamError("goal", [one["kind"] for one in asked], "give one of them")
-    strays = {"level": level and not (domain or spare), "slots": slots is not None and not shape,
-              "whole": whole is not None and not asked}  # fmt: skip
+        raise ParamError("goal", None, "give one of them")
+    kind = asked[0]["kind"] if asked else NODES
+    strays = {"level": level and kind not in (DOMAIN, SPARE), "slots": slots is not None and kind != SHAPE,
+              "whole": whole is not None and kind == NODES, "models": models and kind not in SCOPED}  # fmt: skip
     for name in [name for name, stray in strays.items() if stray]:
         raise ParamError(name, None, f"says something of a goal that is not asked for: {GOAL_OF[name]}")
+    if slots is not None:
+        within("slots", slots, 1, MOST_NAMED)
     return Ask(**asked[0], whole=whole) if asked else Ask()
 
 

@@ -167,12 +167,38 @@ def test_options_out_of_range_are_named(snapshot: Path, option: str, value: str)
 
 @pytest.mark.parametrize(
     ("options", "named"),
-    [(["--whole"], "--whole"), (["--slots", "1"], "--slots"), (["--drain", "n1", "--level", "asw"], "--level")],
+    [
+        (["--whole"], "--whole"),
+        (["--partly"], "--partly"),
+        (["--slots", "1"], "--slots"),
+        (["--drain", "n1", "--level", "asw"], "--level"),
+        (["--seat", "jobs/a", "--model", "H"], "--model"),
+    ],
 )
 def test_what_belongs_to_another_goal_is_refused(snapshot: Path, options: list[str], named: str) -> None:
     result = run("consolidate", snapshot, *options)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"error: {named}: says something of a goal that is not asked for")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--make-room 8G", "--make-room: must be a shape such as 8G128C: GPUs, then CPU cores (got '8G')"),
+        ("--make-room 1G1C --slots 0", "--slots: must be a whole number from 1 to 10000 (got 0)"),
+        ("--empty-domain z", "--empty-domain: no such network domain (got 'z')"),
+        ("--seat jobs", "--seat: must be namespace/name of a gang or pod (got 'jobs')"),
+        ("--seat a/b --partly", "--partly: a part of a gang is of no use: it is all or nothing"),
+        ("--drain=", "--drain: is needed for the goal drain"),
+        ("--spare=", "--spare: is needed for the goal spare"),
+        ("--seat=", "--seat: is needed for the goal gang (got '')"),
+        ("--drain n9", "--drain: no such node (got 'n9')"),
+        ("--drain n1 --spare n1", "--drain, --spare: give one of them"),
+    ],
+)
+def test_what_is_wrong_with_a_goal_names_the_option_that_was_given(snapshot: Path, options: str, told: str) -> None:
+    result = run("consolidate", snapshot, *options.split())
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"error: {told}\n")
 
 
 def test_every_option_reaches_the_planner(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -23,12 +23,7 @@ from scheduler.plan.told import goal_lines, plan_json
 from scheduler.pricing.rates import stated
 from scheduler.pricing.told import price_lines
 
-OPTIONS = {
-    "nodes": "--drain or --spare",
-    "name": "--empty-domain, --make-room or --seat",
-    "models": "--model",
-    "whole": "--whole",
-}
+NODE_GOALS, NAME_GOALS = ("--drain", "--spare"), ("--empty-domain", "--make-room", "--seat")
 
 
 def consolidate(
@@ -55,8 +50,10 @@ def consolidate(
     json: AsJson = False,
 ) -> None:
     """Plan the moves that empty the most nodes, or reach another goal.  Ctrl-C stops with the valid plan so far."""
-    with bad_input(OPTIONS):
-        goal = one_goal(drain, empty_domain, level, make_room, slots, seat, spare, whole)
+    goals = {"--drain": drain, "--empty-domain": empty_domain, "--make-room": make_room, "--seat": seat,
+             "--spare": spare}  # fmt: skip
+    with bad_input(_options(goals, whole)):
+        goal = one_goal(drain, empty_domain, level, make_room, slots, seat, spare, whole, model or ())
         params = Params(
             depth=depth, rounds=rounds, partition=partition, exact_up_to=exact, repack_up_to=repack,
             max_moves=max_moves, seconds=seconds, models=tuple(model or ()), goal=goal,
@@ -75,6 +72,18 @@ def consolidate(
         _show_plan(plan, took, price)
     if plan.aim is not None and plan.aim.reached < plan.aim.wanted:
         raise typer.Exit(NO)
+
+
+def _options(goals: Mapping[str, object], whole: bool | None) -> dict[str, str]:
+    """The option of each field of a goal: the one that was given, not all that could have been."""
+    given = [option for option, value in goals.items() if value is not None and value != []]
+    return {
+        "goal": ", ".join(given),
+        "nodes": ", ".join(option for option in given if option in NODE_GOALS),
+        "name": ", ".join(option for option in given if option in NAME_GOALS),
+        "models": "--model",
+        "whole": "--partly" if whole is False else "--whole",
+    }
 
 
 @contextmanager

@@ -86,6 +86,11 @@ def test_asked_again_it_asks_for_the_same_goal() -> None:
     plan = planned(scene(drained()), {"kind": "drain", "nodes": ["n1"]})
     again = services.request_again(operator(), plan.pk)
     assert (again.params, again.title) == (plan.params, plan.title)
+    with pytest.raises(services.RequestError, match="says nothing for the goal drain"):
+        services.request(
+            operator(), source_id=plan.source_id, cluster=CLUSTER, models=plan.headline["models"], params=PARAMS,
+            seed=0, goal={"kind": "drain", "nodes": ["n1"]},
+        )  # fmt: skip
 
 
 WRONG = [
@@ -96,6 +101,7 @@ WRONG = [
     ({"kind": "shape", "name": "8 GPUs", "slots": 1}, "name"),
     ({"kind": "gang", "name": "jobs/none"}, "name"),
     ({"kind": "spare", "nodes": ["n1"]}, "nodes"),
+    ({"kind": "nodes", "whole": True}, "whole"),
 ]
 
 
