@@ -10,6 +10,7 @@ from scheduler.consolidation.anew import place_anew, wanted
 from scheduler.consolidation.arena import compile_arena
 from scheduler.consolidation.bound import net_upper
 from scheduler.consolidation.draft import Draft
+from scheduler.consolidation.enduring import enduring
 from scheduler.consolidation.goals import reach
 from scheduler.consolidation.legal import legal
 from scheduler.consolidation.moves import install, travel
@@ -40,15 +41,16 @@ def consolidate(
     only_cluster(snapshot, None)
     if params.goal.kind != NODES:
         return reach(snapshot, params, seed, progress, clock)
-    plan = unproven(snapshot, params, seed, progress, clock)
-    return prove(snapshot, plan, lambda lighter: _planned(lighter, params, seed, None, None))
+    plan = _planned(snapshot, params, seed, progress, clock)[0]
+    plan = prove(snapshot, plan, lambda lighter: _planned(lighter, params, seed, None, None))
+    return enduring(plan, snapshot, params.least_hours)
 
 
 def unproven(
     snapshot: Snapshot, params: Params, seed: int, progress: Report | None, clock: Callable[[], float] | None
 ) -> Plan:
     """The same plan, whose blockers nobody has put to the test (``proof``)."""
-    return _planned(snapshot, params, seed, progress, clock)[0]
+    return enduring(_planned(snapshot, params, seed, progress, clock)[0], snapshot, params.least_hours)
 
 
 def _planned(

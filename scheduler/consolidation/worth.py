@@ -37,7 +37,7 @@ def worthwhile(plan: Plan, snapshot: Snapshot, rates_of: RatesOf, gain_s: float,
         if not below:
             break
         dear |= {price.node: price.worth for price in below.values()}
-        plan = _without(plan, snapshot, set(below))
+        plan = without(plan, snapshot, set(below))
     if not dear:
         return plan
     note = f"price: {len(dear)} nodes left out, each worth less than {least:g} times its cost"
@@ -58,7 +58,7 @@ def at_rates(plan: Plan, snapshot: Snapshot, said: Stated) -> tuple[Plan, dict[s
     return plan, bill(plan, snapshot, said.rates, said.gain_s, least, said.cents) if plan.moves else None
 
 
-def _without(plan: Plan, snapshot: Snapshot, chains: set[int]) -> Plan:
+def without(plan: Plan, snapshot: Snapshot, chains: set[int]) -> Plan:
     """Fewer chains until the judge accepts; raises nothing, since no move at all is legal."""
     left = {move.chain for move in plan.moves} - chains
     while True:

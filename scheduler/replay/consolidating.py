@@ -93,5 +93,6 @@ def _pods(world: World, state: State, cluster: str, inside: set[int], stay_s: in
             tier="LP" if job[c.J_TIER] == c.LP else "HP",
             locked=bool(fixed),
             move="restart" if job[c.J_RESTARTS] else "copy",
+            started_s=int(job[c.J_STARTED]) if job[c.J_STATUS] == c.RUNNING else None,
             topology=TopologyRecord(required="asw") if job[c.J_TOPOLOGY] == c.REQUIRED else None,
         )
