@@ -34,20 +34,41 @@ def lines(policies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def points(policies: Sequence[Mapping[str, Any]], x: str, y: str, on: Sequence[str]) -> dict[str, Any]:
-    """Two figures of each policy with their intervals, and the front in order of x."""
+def points(
+    policies: Sequence[Mapping[str, Any]],
+    x: str,
+    y: str,
+    on: Sequence[str],
+    apart: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Two figures of each policy, and the front in order of x.
+
+    ``apart``: policy -> intervals of its differences from another one, seed by seed; these are its bars.
+    """
     rows = [
-        {**look, "x": one["figures"][x], "y": one["figures"][y], "front": one["name"] in on}
+        {
+            **look,
+            "x": one["figures"][x]["mean"],
+            "y": one["figures"][y]["mean"],
+            "x_half": _half(apart.get(one["name"]), x),
+            "y_half": _half(apart.get(one["name"]), y),
+            "front": one["name"] in on,
+        }
         for look, one in zip(looks(policies), policies, strict=True)
         if one["figures"][x]["mean"] is not None and one["figures"][y]["mean"] is not None
     ]
-    front = sorted((row["x"]["mean"], row["y"]["mean"]) for row in rows if row["front"])
     return {
         "points": rows,
-        "front": front,
+        "front": sorted((row["x"], row["y"]) for row in rows if row["front"]),
         "x": {"label": FIGURES[x][0], "up": x in UPWARD, "unit": unit_of(x)},
         "y": {"label": FIGURES[y][0], "up": y in UPWARD, "unit": unit_of(y)},
     }
+
+
+def _half(differences: Mapping[str, Any] | None, figure: str) -> float:
+    """Half of the interval; 0 where there is none, and of the policy that is compared with itself."""
+    found = None if differences is None else differences[figure]
+    return 0.0 if found is None or found["low"] is None else float(found["mean"] - found["low"])
 
 
 def parallel(policies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

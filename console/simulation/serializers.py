@@ -53,7 +53,7 @@ class AskStudySerializer(Shape):
     days = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=MOST_DAYS)
     redraw = serializers.BooleanField(default=True, help_text="a drawn trace is drawn anew for each seed")
     fail_days = serializers.FloatField(default=0, min_value=0, max_value=10_000, help_text="0: no node fails")
-    policies = StudyPolicySerializer(many=True, min_length=1, max_length=MOST_POLICIES)
+    policies = serializers.ListField(child=StudyPolicySerializer(), min_length=1, max_length=MOST_POLICIES)
     seeds = serializers.ListField(
         child=serializers.IntegerField(min_value=0, max_value=LARGEST_SEED), min_length=1, max_length=MOST_SEEDS
     )
@@ -163,6 +163,7 @@ class StudyComparisonSerializer(Shape):
     later = StudyIntervalSerializer()
     only_first = StudyIntervalSerializer()
     only_second = StudyIntervalSerializer()
+    figures = serializers.DictField(child=StudyIntervalSerializer(), help_text="of the differences seed by seed")
     hours = serializers.DictField(child=serializers.DictField(child=StudyIntervalSerializer()))
     gained = StudyChangeSerializer(many=True)
     lost = StudyChangeSerializer(many=True)

@@ -65,7 +65,6 @@ GROUPS: tuple[tuple[str, tuple[Told, ...]], ...] = (
     (
         "Cluster",
         (
-            Told("Wakings P99", "wake_s.p99", "seconds"),
             Told("Moves", "moves", "times_whole"),
             Told("GPU-hours moved", "moved_gpu_hours", "GPU-h"),
             Told("Fairness (Jain)", "fairness", "plain"),
@@ -75,9 +74,45 @@ GROUPS: tuple[tuple[str, tuple[Told, ...]], ...] = (
             Told("GPUs of unknown power", "energy_unknown_gpus", "GPUs"),
         ),
     ),
+    (
+        "Standby",
+        (
+            Told("Jobs that sleep", "standby.jobs", "jobs"),
+            Told("GPU-hours asleep", "standby.reserved_gpu_hours", "GPU-h"),
+            Told("of these lent", "standby.lent_gpu_hours", "GPU-h"),
+            Told("Calls", "standby.calls", "times_whole"),
+            Told("Serving again P50", "standby.serving_p50_s", "seconds"),
+            Told("Serving again P95", "standby.serving_p95_s", "seconds"),
+            Told("Serving again P99", "standby.serving_p99_s", "seconds"),
+            Told("Slowest waking of a job P99", "wake_s.p99", "seconds"),
+        ),
+    ),
+    (
+        "Who had to leave, and why",
+        tuple(
+            Told(f"{words}{what}", f"grounds.{ground}.{path}", unit)
+            for ground, words in (
+                ("preempt", "For HP (preempt)"),
+                ("reclaim", "For an own share (reclaim)"),
+                ("recall", "For a waking sleeper (recall)"),
+                ("failure", "With its node (failure)"),
+            )
+            for what, path, unit in (("", "jobs", "jobs"), (", lost", "lost_gpu_hours", "GPU-h"))
+        ),
+    ),
 )
 # Numbers of a report that have a place of their own on the page, or say what a row is.
-ELSEWHERE = ("classes", "pools", "blocks", "seconds")
+ELSEWHERE = ("classes", "pools", "blocks", "gangs", "wake_s", "seconds")
+GANGS = (
+    Told("gangs", "gangs", "jobs"),
+    Told("under one ASW", "under_one_asw", "share"),
+    Told("entropy, mean", "entropy.mean", "nats"),
+    Told("all-reduce P50", "all_reduce_ms.p50", "ms"),
+    Told("all-reduce P99", "all_reduce_ms.p99", "ms"),
+    Told("bandwidth, mean", "bus_gb_per_s.mean", "GB/s"),
+    Told("unknown topology", "unknown_topology", "jobs"),
+    Told("unknown fabric", "unknown_fabric", "jobs"),
+)
 CAUSES = ("order", "quota", "capacity", "fragmentation", "topology", "leaving")
 MEASURES = {
     "count": ("Free at once", "plain", "mean number of blocks that are free"),
@@ -95,7 +130,7 @@ def value_at(policy: Mapping[str, Any], path: str) -> dict[str, Any] | None:
     tree: Any = policy["values"]
     for part in path.split("."):
         tree = tree.get(part) if isinstance(tree, Mapping) else None
-    return dict(tree) if isinstance(tree, Mapping) and "mean" in tree else None
+    return dict(tree) if isinstance(tree, Mapping) and {"mean", "runs"} <= tree.keys() else None
 
 
 def figure_groups(policies: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -118,7 +153,7 @@ def _more(policies: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         path for one in policies for path, _ in leaves(one["values"]) if path.partition(".")[0] not in ELSEWHERE
     )
     for path in found:
-        if path not in listed and not path.startswith("wake_s."):
+        if path not in listed:
             label = path.replace("_", " ").replace(".", ", ")
             yield {"told": Told(label, path, "plain"), "values": [value_at(one, path) for one in policies]}
 
@@ -132,6 +167,21 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
         return
     for key, value in tree.items():
         yield from leaves(value, f"{path}.{key}" if path else str(key))
+
+
+def gang_rows(policies: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Entropy and predicted all-reduce of gangs, size by size; none where no report tells them."""
+    sizes = dict.fromkeys(size for one in policies for size in one["values"].get("gangs", {}))
+    return [
+        {
+            "size": size,
+            "rows": [
+                {"told": told, "values": [value_at(one, f"gangs.{size}.{told.path}") for one in policies]}
+                for told in GANGS
+            ],
+        }
+        for size in sizes
+    ]
 
 
 def waiting_rows(policies: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -16,6 +16,8 @@ PAGES = (
     "/fleet/since/",
     "/queue/",
     "/placement/",
+    "/simulation/1/trade-off/",
+    "/simulation/new/",
     "/tenants/",
     "/tenants/online/",
     "/plans/",

@@ -43,7 +43,7 @@ def _run(mine: Run) -> None:
     rules = rules_of(study.policies[mine.policy])
     ways = Ways(fail_mean_s=round(study.fail_days * DAY_S))
     until, code = until_of(study, found), code_digest()
-    if not services.tell_trace(mine, digest_of(found.world, found.work), told_of(found), until, code):
+    if not services.tell_trace(mine, digest_of(found.world, found.work), told_of(found, until), until, code):
         return
     one = begin_replay(found.world, found.work, rules, ways, seed=mine.seed, until_s=until)
     kept = services.checkpoint_of(mine, code)

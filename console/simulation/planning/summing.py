@@ -12,9 +12,9 @@ import numpy as np
 
 from console.simulation import services
 from console.simulation.models import Run, Study
-from console.simulation.planning.tracing import arrivals_for, told_of
+from console.simulation.planning.tracing import arrivals_for, told_of, until_of
 from scheduler.replay.fates import compare_over_seeds, unpack_fates
-from scheduler.replay.tradeoff import as_json, interval, standings
+from scheduler.replay.tradeoff import FIGURES, as_json, interval, standings
 
 LEFT_OUT = ("policy", "seed", "digest", "cut", "rules", "ways", "series")
 
@@ -61,9 +61,22 @@ def summary_of(study: Study, runs: Sequence[Run]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _differences(ones: Sequence[Run], others: Sequence[Run]) -> dict[str, Any]:
+    """Of the five figures, second less first, seed by seed: what a seed does to both alike is not in it."""
+    found = {}
+    for figure in FIGURES:
+        both = [
+            ((one.figures or {}).get(figure), (two.figures or {}).get(figure))
+            for one, two in zip(ones, others, strict=True)
+        ]
+        found[figure] = asdict(interval(sorted(b - a for a, b in both if a is not None and b is not None)))
+    return found
+
+
 def _told(study: Study, runs: Sequence[Run]) -> dict[str, Any]:
     """The trace as the study's first finished seed has it, whoever began first."""
-    return told_of(arrivals_for(study, min(run.seed for run in runs)))
+    found = arrivals_for(study, min(run.seed for run in runs))
+    return told_of(found, until_of(study, found))
 
 
 def merged(values: Sequence[Any]) -> Any:
@@ -115,5 +128,7 @@ def _pairs(study: Study, runs: Sequence[Run]) -> tuple[list[dict[str, Any]], lis
         elif seeds:
             kept = [(fates[one, seed], fates[other, seed]) for seed in seeds]
             found = compare_over_seeds((names[one], names[other]), seeds, kept, [jobs[seed] for seed in seeds])
-            pairs.append(asdict(found))
+            pairs.append(
+                {**asdict(found), "figures": _differences([at[one, s] for s in seeds], [at[other, s] for s in seeds])}
+            )
     return pairs, apart

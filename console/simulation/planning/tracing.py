@@ -1,6 +1,8 @@
 """Traces as the core takes them: drawn for a seed, or read once and kept."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from console.simulation.choices import MOST_JOBS
 from console.simulation.models import Study, Trace
 from scheduler.cluster.build import restrict
 from scheduler.cluster.errors import InputError, ParamError
+from scheduler.cluster.snapshot import Snapshot
+from scheduler.replay import columns as c
 from scheduler.replay.kept import pack_trace, unpack_trace
 from scheduler.replay.recorded import recorded_trace
 from scheduler.replay.sources import drawn_trace, trace_of
@@ -37,28 +41,31 @@ def read_trace(trace_id: int) -> None:
         path = error.path if isinstance(error, InputError) else error.field
         services.refuse_trace(trace, path, error.value, error.reason)
         return
-    except archive.GoneError as error:
-        services.refuse_trace(trace, "readings", None, str(error))
-        return
     except Exception as error:
         services.refuse_trace(trace, "files", None, f"the reader failed: {type(error).__name__}: {error}")
         raise
     services.accept_trace(
-        trace, packed=pack_trace(found), digest=digest_of(found.world, found.work), told=told_of(found)
+        trace, packed=pack_trace(found), digest=digest_of(found.world, found.work), told=told_of(found, found.until_s)
     )
 
 
 def _read(trace: Trace) -> Arrivals:
     if trace.kind == "uploaded":
         return trace_of(trace.name, services.files_of(trace))
-    cluster = trace.origin["cluster"]
-    snapshots = [restrict(archive.load(digest), cluster) for digest in services.readings_of(trace)]
-    return recorded_trace(trace.name, snapshots)
+    return recorded_trace(trace.name, list(_snapshots(trace)))
 
 
-def told_of(found: Arrivals) -> dict[str, Any]:
+def _snapshots(trace: Trace) -> Iterator[Snapshot]:
+    """Those that are still there: retention goes on while this reads."""
+    for digest in services.readings_of(trace):
+        with suppress(archive.GoneError):
+            yield restrict(archive.load(digest), trace.origin["cluster"])
+
+
+def told_of(found: Arrivals, until_s: int) -> dict[str, Any]:
+    """``jobs`` are those that arrive until then."""
     return {
-        "jobs": len(found.work),
+        "jobs": int((found.work.column(c.J_ARRIVAL) <= until_s).sum()),
         "nodes": len(found.world.names),
         "gpus": int(found.world.gpus.sum()),
         "seconds": found.until_s,

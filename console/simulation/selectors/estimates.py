@@ -15,7 +15,7 @@ DAY_S = 86_400
 JOB_LEAST_S, JOB_MOST_S = 0.00001, 0.0005
 NODE_LEAST_S, NODE_MOST_S = 0.0005, 0.003
 LOOKED_AT = 200  # newest runs that were finished here
-ENOUGH = 3
+ENOUGH = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,9 @@ def estimate(
         nodes, length = round(drawn.nodes * share) if drawn.shares_nodes else drawn.nodes, drawn.days * DAY_S
     length = length if days is None else min(length, days * DAY_S)
     plans = sum(length // every for one in policies if (every := _every(one)))
-    rates = _rates()
-    low, high = (min(rates), max(rates)) if len(rates) >= ENOUGH else (JOB_LEAST_S, JOB_MOST_S)
+    rates = sorted(_rates())
+    tenth = len(rates) // 10  # a worker's first run loads the kernels: that is no rate of jobs
+    low, high = (rates[tenth], rates[-1 - tenth]) if len(rates) >= ENOUGH else (JOB_LEAST_S, JOB_MOST_S)
     work = jobs * len(policies) * seeds
     planning = plans * seeds * nodes
     return Estimate(

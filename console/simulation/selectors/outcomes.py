@@ -119,6 +119,7 @@ def _turned(pair: dict[str, Any]) -> dict[str, Any]:
         **pair,
         "first": pair["second"], "second": pair["first"], "sooner": pair["later"], "later": pair["sooner"],
         "only_first": pair["only_second"], "only_second": pair["only_first"],
+        "figures": {name: _less(one) for name, one in pair["figures"].items()},
         "hours": {tier: {cause: _less(one) for cause, one in parts.items()} for tier, parts in pair["hours"].items()},
         "gained": [_change(one) for one in pair["lost"]],
         "lost": [_change(one) for one in pair["gained"]],

@@ -8,7 +8,7 @@ from django.db.models import Count, Min, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from console.inventory import archive
-from console.inventory.models import Observation, Source
+from console.inventory.models import Blob, Observation, Source
 from console.inventory.selectors import NotThereError
 from console.simulation.choices import MOST_HOURS, TraceState
 from console.simulation.models import Trace
@@ -111,7 +111,7 @@ def recordables(viewer: Any) -> list[Recordable]:
     since = timezone.now() - timedelta(hours=MOST_HOURS)
     newest = Observation.objects.filter(source=OuterRef("pk")).order_by("-revision")
     rows = list(Source.objects.annotate(digest=Subquery(newest.values("digest")[:1])).order_by("name"))
-    readings = Observation.objects.filter(begun_at__gte=since).order_by()
+    readings = Observation.objects.filter(begun_at__gte=since, digest__in=Blob.objects.values("digest")).order_by()
     counted = readings.values("source").annotate(n=Count("*"), first=Min("begun_at"))
     found = {row["source"]: row for row in counted}
     kept = archive.load_all([row.digest for row in rows if row.digest and row.pk in found])

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from console.audit.services import record
 from console.dispatch.services import enqueue
-from console.inventory.models import Observation, Source
+from console.inventory.models import Blob, Observation, Source
 from console.live.services import publish
 from console.rest.errors import Conflict, FieldError
 from console.simulation import selectors
@@ -69,7 +69,7 @@ def record_trace(user: Any, *, name: str, source_id: int, cluster: str, hours: i
     now = timezone.now()
     found = _readings(source_id, now - timedelta(hours=hours), now)
     if len(found) < LEAST_READINGS:
-        raise FieldError("hours", f"{source.name} has {len(found)} readings of that time, and a trace needs two")
+        raise FieldError("hours", f"{source.name} keeps {len(found)} readings of that time, and a trace needs two")
     origin = {
         "source": source_id, "source_name": source.name, "cluster": cluster, "hours": hours, "until": now.isoformat()
     }  # fmt: skip
@@ -129,7 +129,10 @@ def readings_of(trace: Trace) -> list[str]:
 
 
 def _readings(source_id: int, since: Any, until: Any) -> list[tuple[str, dict[str, Any]]]:
-    rows = Observation.objects.filter(source=source_id, begun_at__gte=since, begun_at__lte=until)
+    """Those whose snapshots are kept: retention drops them before the rows."""
+    rows = Observation.objects.filter(
+        source=source_id, begun_at__gte=since, begun_at__lte=until, digest__in=Blob.objects.values("digest")
+    )
     return list(rows.order_by("revision").values_list("digest", "counts"))
 
 

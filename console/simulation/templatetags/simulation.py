@@ -27,6 +27,8 @@ def told(found: Mapping[str, Any] | None, unit: str) -> SafeString | str:
     mean, low = found["mean"], found["low"]
     if mean is None:
         return format_html('<span class="sl-faint">{}</span>', NO_DATA)
+    if mean == 0 and low in (None, 0):
+        return format_html('<span class="sl-zero">{}</span>', 0)
     scale, word = scaled(mean, unit)
     shown = f"{_figure(mean / scale)}{word}"
     if low is None:
@@ -41,6 +43,8 @@ def change(found: Mapping[str, Any] | None, unit: str) -> SafeString | str:
     if found is None or found["mean"] is None:
         return DASH
     mean, low, high = found["mean"], found["low"], found["high"]
+    if mean == 0 and low in (None, 0):
+        return format_html('<span class="sl-zero">{}</span>', 0)
     scale, word = scaled(mean, unit)
     shown = f"{'+' if mean > 0 else ''}{_figure(mean / scale)}{word}"
     if low is None:
@@ -60,7 +64,16 @@ def scaled(value: float, unit: str) -> tuple[float, str]:
             if size >= least:
                 return scale, word
         return 1, " s"
-    words = {"hours": " h", "GPUs": " GPUs", "GPU-h": " GPU-h", "MWh": " MWh", "nats": " nats", "times": " ×"}
+    words = {
+        "hours": " h",
+        "GPUs": " GPUs",
+        "GPU-h": " GPU-h",
+        "MWh": " MWh",
+        "nats": " nats",
+        "times": " ×",
+        "ms": " ms",
+        "GB/s": " GB/s",
+    }
     return 1, words.get(unit, "")
 
 

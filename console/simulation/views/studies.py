@@ -155,6 +155,7 @@ def _figures(request: HttpRequest, row: selectors.StudyRow) -> dict[str, Any]:
         "looks": charts.looks(found.policies),
         "lines": charts.lines(found.policies),
         "groups": tables.figure_groups(found.policies),
+        "gangs": tables.gang_rows(found.policies),
         "waiting": tables.waiting_rows(found.policies),
         "blocks": tables.block_rows(found.policies, measure),
         "measure": {"label": label, "unit": unit, "words": words},

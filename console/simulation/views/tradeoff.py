@@ -46,16 +46,22 @@ def trade_off(request: HttpRequest, study_id: int) -> HttpResponse:
         "rows": [_row(one, look, front.on) for one, look in zip(found.policies, looks, strict=True)],
         "choices": [(figure, label) for figure, (label, _) in FIGURES.items()],
         "figures": {
-            "points": charts.points(found.policies, x, y, front.on),
+            "points": charts.points(found.policies, x, y, front.on, _apart(pair)),
             "parallel": charts.parallel(found.policies),
         },
         "names": names,
         "pair": pair,
         "changes": _changes(pair),
+        "units": [(figure, label, charts.unit_of(figure)) for figure, (label, _) in FIGURES.items()],
         "apart": found.apart,
         "causes": tables.CAUSES,
     }
     return render(request, "simulation/trade_off.html", context)
+
+
+def _apart(pair: selectors.PairRow | None) -> dict[str, Any]:
+    """Of the two that are compared, the differences seed by seed, at the second."""
+    return {} if pair is None or pair.found is None else {pair.second: pair.found["figures"]}
 
 
 def _changes(pair: selectors.PairRow | None) -> list[tuple[str, list[dict[str, Any]]]]:

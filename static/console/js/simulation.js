@@ -30,6 +30,7 @@ const lines = read("sim-lines");
 for (const element of lines ? document.querySelectorAll("[data-sim-lines]") : [])
   draw(element, () => overTime(lines, element.dataset.simLines)).catch(failing(element));
 
+const PLACES = ["top center", "bottom center", "middle right", "middle left"];
 const UNITS = { share: ["%", 100], seconds: ["h", 1 / 3600], plain: ["", 1] };
 
 function scaled(unit, value) {
@@ -37,13 +38,20 @@ function scaled(unit, value) {
 }
 
 function arms(points, key, unit) {
-  const half = (p) => (p[key].low === null ? 0 : scaled(unit, p[key].mean - p[key].low));
-  return { type: "data", array: points.map(half), thickness: 1, width: 3, color: token("muted") };
+  return { type: "data", array: points.map((p) => scaled(unit, p[`${key}_half`])), thickness: 1.2, width: 4, color: token("muted") };
 }
 
 function titled({ label, unit, up }) {
   const [word] = UNITS[unit];
   return { text: `${label}${word ? `, ${word}` : ""}, ${up ? "more" : "less"} is better`, font: { size: 11 } };
+}
+
+/** Of the means: a bar may leave the picture, and a policy never stands at its edge. */
+function range(points, key, unit) {
+  const all = points.map((p) => scaled(unit, p[key]));
+  const [low, high] = [Math.min(...all), Math.max(...all)];
+  const pad = (high - low || Math.abs(high) || 1) * 0.3;
+  return [low - pad, high + pad];
 }
 
 /** One trace, so that hover finds every point; those on the front are filled, the others hollow. */
@@ -56,21 +64,20 @@ function scatter({ points, front, x, y }) {
         line: { color: token("accent"), width: 1.6 }, hoverinfo: "skip",
       },
       {
-        x: points.map((p) => scaled(x.unit, p.x.mean)), y: points.map((p) => scaled(y.unit, p.y.mean)),
+        x: points.map((p) => scaled(x.unit, p.x)), y: points.map((p) => scaled(y.unit, p.y)),
         error_x: arms(points, "x", x.unit), error_y: arms(points, "y", y.unit),
-        mode: "markers+text", text: words, textposition: "top center", textfont: { size: 11, color: token("text") },
+        mode: "markers+text", text: words, textposition: points.map((_, i) => PLACES[i % PLACES.length]), textfont: { size: 11, color: token("text") },
         marker: {
           size: 11, symbol: points.map((p) => (p.front ? p.mark : `${p.mark}-open`)), color: points.map(colour),
           line: { width: 2, color: points.map(colour) },
         },
-        cliponaxis: false,
         hovertemplate: `%{text}<br>${x.label} %{x:.4g} ${UNITS[x.unit][0]}<br>${y.label} %{y:.4g} ${UNITS[y.unit][0]}<extra></extra>`,
       },
     ],
     layout: layout({
       margin: { l: 58, r: 40, t: 24, b: 40 },
-      xaxis: axis({ title: titled(x) }),
-      yaxis: axis({ title: titled(y) }),
+      xaxis: axis({ title: titled(x), range: range(points, "x", x.unit) }),
+      yaxis: axis({ title: titled(y), range: range(points, "y", y.unit) }),
     }),
   };
 }

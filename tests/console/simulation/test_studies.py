@@ -10,9 +10,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from console.audit.models import Entry
+from console.inventory import archive
+from console.inventory.models import Blob, Observation
 from console.rest.errors import Conflict, FieldError
 from console.simulation import planning, selectors, services
-from console.simulation.choices import NUMBERS, WORDS
+from console.simulation.choices import FIGURES, NUMBERS, UPWARD, WORDS
 from console.simulation.models import Checkpoint, Run, Study, Trace
 from console.simulation.planning import pace
 from console.simulation.planning.policies import rules_of
@@ -20,11 +22,14 @@ from console.simulation.services import studying
 from console.simulation.services.running import MOST_ATTEMPTS
 from console.tenancy.services import Denied
 from scheduler.cluster.errors import ParamError
+from scheduler.replay.kept import pack_replay
 from scheduler.replay.loop import replay
 from scheduler.replay.rules import NAMED, Ways
 from scheduler.replay.sources import drawn_trace
 from scheduler.worlds.spot_trace import twin_jobs, write_spot_jobs
+from tests.builders.fleets import observed
 from tests.builders.people import approver, operator, tenant
+from tests.builders.worlds import World, world
 from tests.console.simulation.small import SMALL, asked, done, kept_study
 
 pytestmark = pytest.mark.django_db
@@ -65,7 +70,7 @@ def _die_in_the_middle(run: Run) -> None:
 
     def tell(self: pace.Pace, _reached: Any) -> bool:
         told.append(self.reached()["now_s"])
-        services.stash(self.run, pace.pack_replay(self.replay), self.code, 0.5)
+        services.stash(self.run, pack_replay(self.replay), self.code, 0.5)
         if len(told) == 20:
             raise Gone
         return True
@@ -211,6 +216,32 @@ def test_a_bad_row_is_named_and_a_good_pair_replayed() -> None:
         services.delete_trace(operator(), taken.pk)
 
 
+def test_what_was_recorded_arrives_again_though_readings_are_dropped() -> None:
+    def instant(now_s: int, *pods: str) -> World:
+        made = world(now_s).asw("asw-1").nodes("n1", "n2")
+        for pod in pods:
+            made = made.pod(pod, "n1", 1)
+        return made
+
+    source = observed(instant(1000, "a"), "recorded").source_id
+    with pytest.raises(FieldError, match="keeps 1 readings of that time, and a trace needs two"):
+        services.record_trace(operator(), name="week", source_id=source, cluster="default", hours=168)
+    observed(instant(4600, "a", "b"), "recorded")
+    observed(instant(8200, "b"), "recorded")
+    trace = services.record_trace(operator(), name="week", source_id=source, cluster="default", hours=168)
+    planning.read_trace(trace.pk)
+    Observation.objects.all().delete()
+    Blob.objects.all().delete()
+    archive.forget()
+    row = selectors.trace_row(operator(), trace.pk)
+    assert (row.state, row.jobs, row.nodes, row.gpus, row.seconds) == ("ready", 2, 2, 16, 7200)
+    study = done(asked(source="kept", share=None, trace=trace.pk, days=None, fail_days=0))
+    found = selectors.outcomes_of(operator(), study.pk)
+    assert found is not None
+    assert [one["digests"] for one in found.policies] == [[_digests(study)[0, 1]], [_digests(study)[1, 1]]]
+    assert found.pairs[0]["seeds"] == [1, 2]
+
+
 def test_tenant_users_see_no_study() -> None:
     study = asked()
     for read in (selectors.studies, selectors.trace_rows, selectors.study_names):
@@ -236,14 +267,45 @@ def test_pages_tell_figures_fronts_and_differences(client: Client) -> None:
     assert "Jobs that gain most" in page and "on the front" in page
     found = selectors.outcomes_of(operator(), study.pk)
     assert found is not None
+    _fronts_hold(found)
     there = selectors.pair_of(found, "greedy", "fifo").found
     back = selectors.pair_of(found, "fifo", "greedy").found
     assert there is not None and back is not None
     assert there["hours"]["HP"]["order"]["mean"] == -back["hours"]["HP"]["order"]["mean"] != 0
+    assert _change_by_hand(report, "fairness") == pytest.approx(there["figures"]["fairness"]["mean"])
     assert [one["job"] for one in there["lost"]] == [one["job"] for one in back["gained"]]
-    head, *lines = b"".join(client.get(reverse("simulation:csv", args=[study.pk]))).decode().splitlines()  # type: ignore[call-overload]
+    head, *lines = b"".join(client.get(reverse("simulation:csv", args=[study.pk]))).decode().splitlines()
     assert head == "policy,figure,mean,low,high,runs"
     assert any(line.startswith("fifo,classes.HP.delay_s.p99,") for line in lines)
+
+
+def _change_by_hand(report: dict[str, Any], figure: str) -> float:
+    """Second policy less first, in the mean over seeds."""
+    told = {(run["policy"], run["seed"]): run["figures"][figure] for run in report["runs"]}
+    return float(sum(told["fifo", seed] - told["greedy", seed] for seed in (1, 2)) / 2)
+
+
+def _fronts_hold(found: selectors.Outcomes) -> None:
+    """Of every two figures: who is on the front is not beaten on both, whoever is not on it is."""
+    known = [name for name in FIGURES if found.policies[0]["figures"][name]["mean"] is not None]
+    assert known == [name for name in FIGURES if name != "large_start_s"]  # so small a fleet has no large jobs
+    assert selectors.front_of(found.policies, "utilisation", "large_start_s").on == []
+    for x in known:
+        for y in known:
+            front = selectors.front_of(found.policies, x, y)
+            assert front.on
+            for one in found.policies:
+                beaten = any(
+                    all(_as_good(other, one, figure) for figure in (x, y))
+                    and not all(_as_good(one, other, figure) for figure in (x, y))
+                    for other in found.policies
+                )
+                assert (one["name"] in front.on) is not beaten
+
+
+def _as_good(one: dict[str, Any], other: dict[str, Any], figure: str) -> bool:
+    mine, theirs = one["figures"][figure]["mean"], other["figures"][figure]["mean"]
+    return bool(mine >= theirs if figure in UPWARD else mine <= theirs)
 
 
 def test_a_form_makes_the_study_that_it_shows(client: Client) -> None:
