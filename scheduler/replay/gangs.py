@@ -11,6 +11,7 @@ from scheduler.replay.kernel import foreign, kernel
 from scheduler.replay.room import slots
 from scheduler.replay.seating import (
     ANY_ASW,
+    KNOWN_ASW,
     SEATED,
     barred,
     fill_up,
@@ -31,8 +32,8 @@ def seat(state, job, pools):  # type: ignore[no-untyped-def]
     """Seat all workers, or none.  SEATED, or the cause.  A gang stays in one of ``pools``."""
     asks = state.job[job]
     workers = asks[c.J_WORKERS]
-    if workers == 1:
-        done = fill_up(state, job, 0, 1, pools, ANY_ASW)
+    if workers == 1 and (asks[c.J_TOPOLOGY] != c.PREFERRED or not state.setting[c.S_ENTROPY]):
+        done = fill_up(state, job, 0, 1, pools, KNOWN_ASW if asks[c.J_TOPOLOGY] == c.REQUIRED else ANY_ASW)
         return SEATED if done == 1 else why(state, job)
     for pool in range(state.pool.shape[0]):
         if not pools >> pool & 1:

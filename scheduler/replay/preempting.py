@@ -4,7 +4,8 @@ By standing (preempt) any LP job may be told to leave; for a tenant's own share 
 
 The cost of a job is C = G (now - last checkpoint) over all GPUs of its gang, since the gang leaves as a whole.  On a
 node the cheapest prefix that suffices goes, and the cheapest node is taken (the OSDI '26 study's rule); the rule
-"spare" then keeps whom the last one of the prefix made superfluous, and counts what a restart costs.
+"spare" then keeps whom the last one of the prefix made superfluous, and counts what a restart costs; "least" takes the
+set of least loss on each node, as ``placement.victims`` does.
 """
 
 from scheduler.replay import columns as c
@@ -14,7 +15,8 @@ from scheduler.replay.room import devices_of, shift
 from scheduler.replay.seating import ANY_ASW, fill_up, put_back, take
 from scheduler.replay.starting import begin, notify
 
-NOBODY, PAPER, SPARE = 0, 1, 2
+NOBODY, PAPER, SPARE, LEAST = 0, 1, 2, 3
+MOST_EXACT = 10  # jobs of a node of which all sets are looked at
 MOST = 200  # tasks of a node that are looked at
 DEAR = 1 << 61
 
@@ -88,15 +90,45 @@ def _victims(state, job, node, victims, mark):  # type: ignore[no-untyped-def]
             if theirs < ours or (theirs == ours and victims[later] < victims[least]):
                 least = later
         victims[at], victims[least] = victims[least], victims[at]
-        if _fits_without(state, asks, node, victims, at + 1):
+        if state.setting[c.S_PREEMPT] != LEAST and _fits_without(state, asks, node, victims, at + 1):
             return _spared(state, asks, node, victims, at + 1)
+    if state.setting[c.S_PREEMPT] == LEAST:
+        return _least(state, asks, node, victims, count)
     return 0, DEAR
+
+
+@kernel
+def _least(state, asks, node, victims, count):  # type: ignore[no-untyped-def]
+    """Of all sets of victims that suffice that of least loss, then of fewest; beyond MOST_EXACT of the cheapest."""
+    exact, chosen, cost, size = min(count, MOST_EXACT), 0, DEAR, 0
+    trial = state.scratch[10]
+    for mask in range(1, 1 << exact):
+        total, some = 0, 0
+        for at in range(exact):
+            if mask >> at & 1:
+                total += loss(state, victims[at])
+                trial[some] = victims[at]
+                some += 1
+        better = total < cost or (total == cost and some < size)
+        if better and _fits_without(state, asks, node, trial, some):
+            chosen, cost, size = mask, total, some
+    if not chosen:  # more than the cheapest few have to go
+        for upto in range(exact + 1, count + 1):
+            if _fits_without(state, asks, node, victims, upto):
+                return _spared(state, asks, node, victims, upto)
+        return 0, DEAR
+    some = 0
+    for at in range(exact):
+        if chosen >> at & 1:
+            victims[some] = victims[at]
+            some += 1
+    return size, cost
 
 
 @kernel
 def _spared(state, asks, node, victims, count):  # type: ignore[no-untyped-def]
     at = count - 2
-    while state.setting[c.S_PREEMPT] == SPARE and at >= 0:  # the dearest of those before the last one first
+    while state.setting[c.S_PREEMPT] >= SPARE and at >= 0:  # the dearest of those before the last one first
         kept = victims[at]
         for later in range(at, count - 1):
             victims[later] = victims[later + 1]

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from scheduler.consolidation.params import ParamError, Params
 from scheduler.placement.policy import TERMS, Policy
 from scheduler.plan.ask import within
-from scheduler.replay.preempting import NOBODY, PAPER, SPARE
+from scheduler.replay.preempting import LEAST, NOBODY, PAPER, SPARE
 from scheduler.replay.settling import BACKFILL, FAIR, FIFO, GREEDY, LARGE
 
 ORDERS = {"fifo": FIFO, "greedy": GREEDY, "fair": FAIR, "large-first": LARGE, "backfill": BACKFILL}
-PREEMPTS = {"never": NOBODY, "paper": PAPER, "spare": SPARE}
+PREEMPTS = {"never": NOBODY, "paper": PAPER, "spare": SPARE, "least": LEAST}
 HOUR_S = 3600
 
 

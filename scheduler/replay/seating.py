@@ -6,7 +6,7 @@ from scheduler.replay import columns as c
 from scheduler.replay.kernel import kernel, pasted
 from scheduler.replay.room import delist, devices_of, enlist, shift, slots
 
-ANY_ASW = -2
+ANY_ASW, KNOWN_ASW = -2, -3  # instead of a switch: any node; any with a known switch
 GROWTH_BITS = 24
 SEATED = -1  # instead of a cause
 HALVED_S = 86_400  # evictions of a node count half after so long
@@ -110,6 +110,11 @@ def score(state, job, node, most):  # type: ignore[no-untyped-def]
 
 
 @pasted
+def under(known, asw):  # type: ignore[no-untyped-def]
+    return asw == ANY_ASW or known == asw or (asw == KNOWN_ASW and known != c.NONE)
+
+
+@pasted
 def rounded(points):  # type: ignore[no-untyped-def]
     """Scores are compared in billionths, as ``placement.planner`` does."""
     return int(points * 1e9 + 0.5)
@@ -180,7 +185,7 @@ def best(state, job, pools, asw, lends):  # type: ignore[no-untyped-def]
             row = state.node[node]
             if not lends and gpus and (row[c.N_WHOLE] < gpus if milli == c.WHOLE else row[c.N_FREE] < gpus * milli):
                 continue
-            if (asw != ANY_ASW and row[c.N_ASW] != asw) or row[c.N_MEMORY] < asks[c.J_MEMORY]:
+            if row[c.N_MEMORY] < asks[c.J_MEMORY] or not under(row[c.N_ASW], asw):
                 continue
             if not slots(state, node, gpus, milli, asks[c.J_CPU], asks[c.J_MEMORY], table, lends):
                 continue
@@ -232,7 +237,7 @@ def fill_up(state, job, start, upto, pools, asw):  # type: ignore[no-untyped-def
 def why(state, job):  # type: ignore[no-untyped-def]
     """Why it found no room: others hold a reservation, its switch is missing, or as ``short`` says."""
     asks = state.job[job]
-    required, held = asks[c.J_TOPOLOGY] == c.REQUIRED and asks[c.J_WORKERS] > 1, False
+    required, held = asks[c.J_TOPOLOGY] == c.REQUIRED, False
     for pool in range(state.pool.shape[0]):
         if asks[c.J_POOLS] >> pool & 1:
             held = held or (state.pool[pool, c.P_HOLDER] != c.NONE and state.pool[pool, c.P_HOLDER] != job)

@@ -164,8 +164,8 @@ def _never(kinds: Longs, count: Longs, lane: Longs) -> bool:
     for column, need in ((2, lane[c.L_CPU]), (3, lane[c.L_MEMORY])):
         room = np.minimum(room, kinds[:, column] // need) if need else room
     room = room * (pools >> kinds[:, 0] & 1) * count
-    places = kinds[:, [0, 4]] if lane[c.L_TOPOLOGY] == c.REQUIRED and workers > 1 else kinds[:, :1]
-    if lane[c.L_TOPOLOGY] == c.REQUIRED and workers > 1:
+    places = kinds[:, [0, 4]] if lane[c.L_TOPOLOGY] == c.REQUIRED else kinds[:, :1]
+    if lane[c.L_TOPOLOGY] == c.REQUIRED:
         room = room * (kinds[:, 4] != c.NONE)
     _, place = np.unique(places, axis=0, return_inverse=True)
     totals = np.zeros(place.max(initial=0) + 1)

@@ -42,9 +42,9 @@ def _work(*rows: tuple[int, int, int, int, int]) -> Work:
     return work_of([f"j{at}" for at in range(len(rows))], ["lender", "borrower"], asked)
 
 
-def _one_node(work: Work, nominal: int = 4, **rules: object) -> Outcome:
+def _one_node(work: Work, **rules: object) -> Outcome:
     world = world_of([NodeRecord(name="n", gpu_model="A", gpus=8, cpu_milli=96_000, memory_mib=1000)])
-    quota = quota_rows(_two(nominal), work.tenants, world.pools)
+    quota = quota_rows(_two(4), work.tenants, world.pools)
     policy = replace(RECLAIMING, **rules)  # type: ignore[arg-type]
     return replay(world, work, policy, until_s=10 * HOUR_S, quota=quota)
 
