@@ -1,4 +1,4 @@
-"""Consolidation against the proven optimum: the chains alone, with the exact stage, and a plain ILP beside them.
+"""Consolidation against the proven optimum: without the solver (chains, and new places), with it, and a plain ILP.
 
     python -m benchmarks.exactness [--worlds 20] [--nodes 25 50 100] [--large-worlds 1] [--world NAME ...]
         [--plain-up-to 25] [--shapes CSV] [--openb NODES PODS]
