@@ -16,17 +16,7 @@ from scheduler.plan.plan import Plan
 from tests.builders.checker import Judge
 from tests.builders.worlds import World, world
 
-CAUSES = [
-    "unhealthy",
-    "allocated_hp",
-    "allocated_lp",
-    "standby",
-    "fractional",
-    "stranded",
-    "cpu_memory",
-    "topology",
-    "constraint",
-]
+CAUSES = "unhealthy allocated_hp allocated_lp standby fractional stranded cpu_memory topology constraint".split()
 OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,2,P100\nn2,96000,393216,8,G2\n"
 OPENB_PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1000,1024,1,460\nb,1000,1024,2,1000\nc,1000,1024,0,0\n"
 
@@ -152,31 +142,18 @@ def test_consolidate_speaks_to_people_too(snapshot: Path) -> None:
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [
-        ("--depth", "9"),
-        ("--rounds", "0"),
-        ("--partition", "1"),
-        ("--max-moves", "-1"),
-        ("--seconds", "0"),
-        ("--seed", "-5"),
-    ],
+    [one.split() for one in ("--depth 9", "--rounds 0", "--partition 1", "--max-moves -1", "--seconds 0", "--seed -5")],
 )
 def test_options_out_of_range_are_named(snapshot: Path, option: str, value: str) -> None:
     assert_refused(run("consolidate", snapshot, option, value, "--json"), option, value, "must be")
 
 
 @pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--whole"], "--whole"),
-        (["--partly"], "--partly"),
-        (["--slots", "1"], "--slots"),
-        (["--drain", "n1", "--level", "asw"], "--level"),
-        (["--seat", "jobs/a", "--model", "H"], "--model"),
-    ],
+    "options", ["--whole", "--partly", "--slots 1", "--drain n1 --level asw", "--seat jobs/a --model H"]
 )
-def test_what_belongs_to_another_goal_is_refused(snapshot: Path, options: list[str], named: str) -> None:
-    result = run("consolidate", snapshot, *options)
+def test_what_belongs_to_another_goal_is_refused(snapshot: Path, options: str) -> None:
+    words = options.split()
+    result, named = run("consolidate", snapshot, *words), [word for word in words if word.startswith("--")][-1]
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"error: {named}: says something of a goal that is not asked for")
 
@@ -209,25 +186,8 @@ def test_every_option_reaches_the_planner(snapshot: Path, monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     monkeypatch.setattr(consolidate, "plan_moves", plan)
-    options = [
-        "--depth",
-        "1",
-        "--rounds",
-        "2",
-        "--partition",
-        "30",
-        "--exact-up-to",
-        "7",
-        "--repack-up-to",
-        "8",
-        "--max-moves",
-        "4",
-        "--seconds",
-        "5",
-        "--seed",
-        "6",
-    ]
-    run("consolidate", snapshot, *options)
+    options = "--depth 1 --rounds 2 --partition 30 --exact-up-to 7 --repack-up-to 8 --max-moves 4 --seconds 5 --seed 6"
+    run("consolidate", snapshot, *options.split())
     wanted = Params(depth=1, rounds=2, partition=30, exact_up_to=7, repack_up_to=8, max_moves=4, seconds=5.0)
     assert asked == [(wanted, 6)]
 
