@@ -16,7 +16,8 @@ from scheduler.plan.plan import Plan
 from tests.builders.checker import Judge
 from tests.builders.worlds import World, world
 
-CAUSES = "unhealthy allocated_hp allocated_lp standby fractional stranded cpu_memory topology constraint".split()
+CAUSES = ["unhealthy", "allocated_hp", "allocated_lp", "standby", "fractional", "stranded", "cpu_memory"]
+CAUSES += ["topology", "constraint"]
 OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,2,P100\nn2,96000,393216,8,G2\n"
 OPENB_PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1000,1024,1,460\nb,1000,1024,2,1000\nc,1000,1024,0,0\n"
 
