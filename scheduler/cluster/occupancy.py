@@ -12,7 +12,7 @@ from scheduler.cluster.layout import layout
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.rows import frozen
 from scheduler.cluster.sharing import Rounds, lay_out_together
-from scheduler.cluster.snapshot import UNKNOWN, Bools, Bytes, Ints, Longs, Snapshot
+from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Bytes, Ints, Longs, Snapshot
 
 NONE, EMPTY, SLACK, FULL = 0, 1, 2, 3
 STATES = ("none", "empty", "slack", "full")
@@ -155,12 +155,15 @@ def _odd(snapshot: Snapshot, borrowing: Ints) -> Bools:
 
 
 def _uneven(snapshot: Snapshot, pods: Longs) -> Bools:
-    """[n] Nodes where somebody asks for device memory, and devices have memory of their own."""
+    """[n] Nodes where somebody asks for device memory, and devices have memory of their own or none has so much."""
     found = np.zeros(len(snapshot.node_name), np.bool_)
     found[[n for n, ds in snapshot.node_devices.items() if any(d.memory_mib is not None for d in ds)]] = True
     asks = np.zeros(len(found), np.bool_)
     asks[snapshot.pod_node[pods[snapshot.pod_gpu_memory_mib[pods] > 0]]] = True
-    return np.asarray(found & asks)
+    found &= asks
+    node, known = snapshot.pod_node[pods], snapshot.node_gpu_memory_mib
+    found[node[(known[node] != ABSENT) & (snapshot.pod_gpu_memory_mib[pods] > known[node])]] = True
+    return found
 
 
 def _residents(snapshot: Snapshot, live: Longs, chosen: Bools) -> dict[int, list[int]]:

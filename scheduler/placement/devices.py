@@ -72,8 +72,9 @@ def bench_of(snapshot: Snapshot, nodes: Bools) -> Bench:
     laid = _laid(snapshot)
     laid = laid[nodes[snapshot.pod_node[laid]]]
     table = _table(snapshot, chosen, row, laid)
-    nobody = _count(table, np.arange(len(chosen)), 0, 0, 0, 0)
-    return Bench(table, row, np.asarray(nobody > 0))
+    everywhere = np.arange(len(chosen))  # where nothing is to be laid out, no kernel is loaded for it
+    sound = _count(table, everywhere, 0, 0, 0, 0) > 0 if len(chosen) else everywhere > 0
+    return Bench(table, row, np.asarray(sound))
 
 
 def _table(snapshot: Snapshot, chosen: Longs, row: Ints, laid: Longs) -> Table:

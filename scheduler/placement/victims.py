@@ -153,7 +153,11 @@ def _candidates(prey: Prey, claim: Claim) -> Bools:
 
 def _placed(hunt: Hunt, claim: Claim, rules: VictimRules) -> Hunt | None:
     """The claimant's pods on nodes, in one domain and on one model where it needs that; None where they cannot be."""
-    pods = sorted(claim.pods, key=lambda p: (-int(hunt.prey.snapshot.pod_gpus[p]), p))
+    snapshot = hunt.prey.snapshot
+    size = snapshot.pod_gpus.astype(np.int64) * snapshot.pod_gpu_milli
+    pods = sorted(
+        claim.pods, key=lambda p: (-int(size[p]), -int(snapshot.pod_cpu_milli[p]), -int(snapshot.pod_memory_mib[p]), p)
+    )
     best: Hunt | None = None
     places = _places(hunt, claim)
     for place in places[:PLACES]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from scheduler.cluster.build import build
-from scheduler.cluster.records import Document, NodeRecord
+from scheduler.cluster.records import Document, NodeRecord, PodRecord
 from scheduler.placement.entropy import least_entropy, place_in_domains
 from scheduler.placement.joint import Effort, place_jointly
 from scheduler.placement.request import Group, Request
@@ -15,7 +15,9 @@ def warm_up() -> None:
     place_in_domains(slots, np.zeros(2, np.int32), 1, 1, free)
     group = Group(count=2, gpus=1)
     nodes = [NodeRecord(name=f"n{i}", gpu_model="any", gpus=1) for i in range(2)]
-    snapshot = build(Document(taken_at="2026-01-01T00:00:00Z", nodes=nodes, pods=[]))
+    nodes.append(NodeRecord(name="shared", gpu_model="any", gpus=1))
+    pods = [PodRecord(name="share", node="shared", gpus=1, gpu_milli=500)]
+    snapshot = build(Document(taken_at="2026-01-01T00:00:00Z", nodes=nodes, pods=pods))
     if not place_jointly(snapshot, [Request(groups=(group,))], effort=Effort(tries=1)).found.seated_jobs:
         raise RuntimeError("the planner does not seat what every planner seats")
 
