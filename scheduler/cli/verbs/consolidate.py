@@ -35,6 +35,7 @@ def consolidate(
     exact: Annotated[int, typer.Option("--exact-up-to", help="Nodes: larger clusters get no solver; 0: none.")] = 40,
     repack: Annotated[int, typer.Option("--repack-up-to", help="Nodes of the largest part that is repacked.")] = 100,
     max_moves: Annotated[int | None, typer.Option(help="At most this many moves.")] = None,
+    least_hours: Annotated[float, typer.Option(help="Slack-node hours saved for each GPU moved; 0: any.")] = 0.0,
     seconds: Annotated[float | None, typer.Option(help="Stop after this long with the plan so far.")] = None,
     drain: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Move all pods off it; repeatable.")] = None,
     empty_domain: Annotated[str | None, typer.Option(metavar="NAME", help="Clear an ASW or other domain.")] = None,
@@ -56,7 +57,7 @@ def consolidate(
         goal = one_goal(drain, empty_domain, level, make_room, slots, seat, spare, whole, model or ())
         params = Params(
             depth=depth, rounds=rounds, partition=partition, exact_up_to=exact, repack_up_to=repack,
-            max_moves=max_moves, seconds=seconds, models=tuple(model or ()), goal=goal,
+            max_moves=max_moves, seconds=seconds, least_hours=least_hours, models=tuple(model or ()), goal=goal,
         )  # fmt: skip
         check_seed(seed)
         said = stated(rate or ())
