@@ -8,7 +8,7 @@ from console.ui.shell import Entry, register_entry
 
 
 def register() -> None:
-    register_entry(Entry("simulation", "Simulation", "simulation:list", "flask", order=19, permission=VIEW))
+    register_entry(Entry("simulation", "Simulation", "simulation:list", "flask", order=26, permission=VIEW))
     for prefix in ("studies", "study"):
         topics.register(prefix, _may_listen)
 

@@ -34,6 +34,10 @@ class TraceRow:
     refusal: dict[str, Any] | None
     studies: int
 
+    @property
+    def state_label(self) -> str:
+        return str(TraceState(self.state).label)
+
 
 @dataclass(frozen=True, slots=True)
 class Recordable:

@@ -173,6 +173,7 @@ def fail_summary(study: Study, why: str) -> None:
 def sweep() -> int:
     """Finds runs whose worker is gone, and what nobody took; returns how many were asked for again."""
     now = timezone.now()
+    Checkpoint.objects.exclude(run__state__in=OPEN_RUN).delete()  # packed while somebody cancelled
     return sum((_lost_runs(now), _untaken_runs(now), _unsummed(now), _unread(now)))
 
 

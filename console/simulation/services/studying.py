@@ -23,7 +23,7 @@ from console.simulation.choices import (
     StudyState,
     TraceState,
 )
-from console.simulation.models import Run, Study, Trace
+from console.simulation.models import Checkpoint, Run, Study, Trace
 from console.simulation.services.checking import (
     checked_days,
     checked_policies,
@@ -164,6 +164,7 @@ def cancel_study(user: Any, study_id: int, reason: str = "") -> None:
         reason=checked_text("reason", reason, 500),
         detail={"name": study.name, "runs": stopped},
     )
+    Checkpoint.objects.filter(run__study=study).delete()
     if Run.objects.filter(study=study, state=RunState.DONE).exists():
         Study.objects.filter(pk=study.pk).update(asked_at=now)
         enqueue("simulation.sum_up", study_id=study.pk)

@@ -87,7 +87,9 @@ def _figure(value: float) -> str:
 
 @register.filter
 def days_words(seconds: float | None) -> str:
-    return DASH if seconds is None else f"{number(seconds / DAY_S, 0 if seconds % DAY_S == 0 else 1)} d"
+    if seconds is None or seconds < DAY_S:
+        return DASH if seconds is None else duration(seconds)
+    return f"{number(seconds / DAY_S, 0 if seconds % DAY_S == 0 else 1)} d"
 
 
 @register.filter

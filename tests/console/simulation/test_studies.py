@@ -13,8 +13,8 @@ from console.audit.models import Entry
 from console.inventory import archive
 from console.inventory.models import Blob, Observation
 from console.rest.errors import Conflict, FieldError
-from console.simulation import planning, selectors, services
-from console.simulation.choices import FIGURES, NUMBERS, UPWARD, WORDS
+from console.simulation import planning, selectors, services, tables
+from console.simulation.choices import CONSOLIDATES_EVERY_S, DRAWN, FIGURES, NAMED, NUMBERS, UPWARD, WORDS
 from console.simulation.models import Checkpoint, Run, Study, Trace
 from console.simulation.planning import pace
 from console.simulation.planning.policies import rules_of
@@ -22,9 +22,11 @@ from console.simulation.services import studying
 from console.simulation.services.running import MOST_ATTEMPTS
 from console.tenancy.services import Denied
 from scheduler.cluster.errors import ParamError
+from scheduler.replay import columns, tradeoff
 from scheduler.replay.kept import pack_replay
 from scheduler.replay.loop import replay
-from scheduler.replay.rules import NAMED, Ways
+from scheduler.replay.rules import NAMED as CORE
+from scheduler.replay.rules import Ways
 from scheduler.replay.sources import drawn_trace
 from scheduler.worlds.spot_trace import twin_jobs, write_spot_jobs
 from tests.builders.fleets import observed
@@ -55,7 +57,7 @@ def test_the_result_does_not_depend_on_who_ran_what_when() -> None:
     assert one == other
     for (policy, seed), digest in _digests(first).items():
         found = drawn_trace("asi", seed=seed, share=SMALL["share"])
-        rules = NAMED[SMALL["policies"][policy]["base"]]
+        rules = CORE[SMALL["policies"][policy]["base"]]
         alone = replay(found.world, found.work, rules, Ways(fail_mean_s=5 * 86_400), seed=seed, until_s=2 * 86_400)
         assert alone.digest() == digest
 
@@ -186,11 +188,22 @@ def test_ranges_and_words_are_those_of_the_core() -> None:
             made(field, allowed.high + 1)
         with pytest.raises(ParamError):
             made(field, int(allowed.low) - 1 if allowed.whole else allowed.low - 1)
+    assert {name: rules.meaning for name, rules in CORE.items()} == NAMED
+    every = {name: rules.consolidate_every_s for name, rules in CORE.items() if rules.consolidate_every_s}
+    assert every == CONSOLIDATES_EVERY_S
+    assert (tuple(FIGURES), set(UPWARD), tables.CAUSES) == (tradeoff.FIGURES, tradeoff.UPWARD, columns.CAUSES)
     for field, words in WORDS.items():
         for word in words.values:
             made(field, word)
         with pytest.raises(ParamError):
             made(field, "any")
+
+
+def test_a_drawn_trace_has_about_as_many_jobs_as_the_form_says() -> None:
+    for source, drawn in DRAWN.items():
+        found = drawn_trace(source, seed=1, share=0.003)
+        assert 0.5 < len(found.work) / (0.003 * drawn.jobs) < 2
+        assert found.until_s <= drawn.days * 86_400 <= found.until_s * 1.05
 
 
 def test_a_bad_row_is_named_and_a_good_pair_replayed() -> None:
