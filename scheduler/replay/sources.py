@@ -42,7 +42,7 @@ def with_standby(trace: Trace, peak: float) -> Trace:
     asked = trace.work.asked.copy()
     gpus = int(trace.world.gpus.sum())
     sleepers = put_to_sleep(asked, trace.work.names, services_of(asked), gpus=gpus, until_s=trace.until_s, peak=peak)
-    note = f"{sleepers} HP jobs of a day or more sleep around midnight, {peak:.1%} of all GPUs: drawn, not recorded"
+    note = f"{sleepers} HP jobs of a day or more sleep around midnight, at most {peak:.1%} of all GPUs: drawn"
     return replace(trace, work=replace(trace.work, asked=asked), notes=(*trace.notes, note))
 
 
