@@ -22,6 +22,7 @@ ROUTES = {
     "campaigns.*": {"queue": "observe"},
     "oncall.*": {"queue": "observe"},
     "queue.unblock": {"queue": "plan"},
+    "queue.foretell": {"queue": "plan"},
     "queue.*": {"queue": "observe"},
     "simulation.sweep": {"queue": "observe"},
     "simulation.*": {"queue": "simulate"},

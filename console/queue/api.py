@@ -14,12 +14,15 @@ from console.queue import selectors, services
 from console.queue import serializers as shapes
 from console.queue.choices import Reason
 from console.queue.selectors import RUNNING_SORTS, RUNNING_USUAL, SORTS, USUAL, QueueFilters
+from console.queue.selectors.rows import TIERS
 
 NARROWED = [
     text("tenant"),
     text("model", "one that the job accepts"),
     text("cluster"),
     text("source"),
+    text("tier", "HP or LP", TIERS),
+    text("priority_class", "of the book"),
     text("text", "part of a name"),
 ]
 REASON = text("reason", "why it waits", tuple(Reason.values))
@@ -38,7 +41,7 @@ class QueueList(OwnView):
 
 
 class RunningList(OwnView):
-    """Gangs that run, and how far they are spread.  A tenant gets its own."""
+    """Gangs and single GPU pods that run, and how far they are spread.  A tenant gets its own."""
 
     @extend_schema(
         operation_id="queue_running",
@@ -100,6 +103,26 @@ class JobUnblock(OwnView):
         services.ask_unblock(request.user, job)
         found = selectors.job_inquiry(request.user, job)
         return Response(shapes.InquirySerializer(found).data, status=status.HTTP_202_ACCEPTED)
+
+
+class JobStart(OwnView):
+    """When a job may start: the queue replayed by a worker, once for each reading."""
+
+    @extend_schema(operation_id="queue_start", responses=shapes.StartSerializer)
+    def get(self, request: Request, job_id: int) -> Response:
+        """The newest answer, or that one is under way."""
+        found = selectors.job_start(request.user, _job(request, job_id))
+        if found is None:
+            raise NotFound("Nobody has asked when this job starts.")
+        return Response(shapes.StartSerializer(found).data)
+
+    @extend_schema(operation_id="queue_start_ask", request=None, responses={202: shapes.StartSerializer})
+    def post(self, request: Request, job_id: int) -> Response:
+        """Asks, unless it was worked out for the newest reading already."""
+        job = _job(request, job_id)
+        services.ask_start(request.user, job)
+        found = selectors.job_start(request.user, job)
+        return Response(shapes.StartSerializer(found).data, status=status.HTTP_202_ACCEPTED)
 
 
 def _job(request: Request, job_id: int) -> Any:

@@ -33,8 +33,6 @@ class Standing(models.Model):
     jobs = models.PositiveIntegerField(help_text="that wait")
     gpu_milli = models.BigIntegerField(help_text="that they wait for")
     totals = models.JSONField(help_text="reason -> [jobs, GPU thousandths]")
-    running = models.BinaryField(null=True, help_text="gangs that run, of the newest reading alone: compressed JSON")
-    singles = models.PositiveIntegerField(default=0, help_text="pods without a gang that run on GPUs")
 
     class Meta:
         ordering: ClassVar = ["source", "cluster", "-revision"]
@@ -84,6 +82,82 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster} {self.key}"
+
+
+class RunningJob(models.Model):
+    """A gang, or a GPU pod without one, that runs by the newest reading that was explained."""
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="running_jobs")
+    cluster = models.CharField(max_length=253)
+    key = models.CharField(max_length=520, help_text="namespace/name of the gang, or of the pod")
+    gang = models.BooleanField(help_text="no: one pod without a gang")
+    tenant = models.CharField(max_length=253, blank=True, help_text="empty where nobody, or nobody alone, has it")
+    pods = models.PositiveIntegerField()
+    min_members = models.PositiveIntegerField(null=True)
+    gpu_milli = models.BigIntegerField()
+    models_text = models.TextField(blank=True, help_text="|GPU models| of its nodes")
+    nodes = models.PositiveIntegerField()
+    asws = models.PositiveIntegerField(null=True, help_text="null: the cluster knows no access switches")
+    unlabelled = models.PositiveIntegerField(null=True, help_text="nodes under no known switch")
+    entropy = models.FloatField(null=True, help_text="of its GPUs over switches, in nats")
+    lp = models.BooleanField()
+    priority = models.BigIntegerField()
+    priority_class = models.CharField(max_length=200, blank=True, help_text="of the book; empty for none")
+    first_at = models.DateTimeField(help_text="of the first reading that shows it running")
+    started_at = models.DateTimeField(null=True, help_text="null: nobody says when")
+
+    class Meta:
+        ordering: ClassVar = ["source", "cluster", "key"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["source", "cluster", "key", "gang"], name="queue_running_once")
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["-gpu_milli", "key"], name="queue_running_largest"),
+            models.Index(fields=["tenant"], name="queue_running_of_tenant"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.key} runs"
+
+
+class EndedJob(models.Model):
+    """How long a job ran that is there no more: what is foretold of others rests on it.  Nameless."""
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="+")
+    tenant = models.CharField(max_length=253, blank=True)
+    gpu_milli = models.BigIntegerField()
+    started_at = models.DateTimeField()
+    entered_s = models.PositiveBigIntegerField(help_text="its age when it was first seen")
+    left_s = models.PositiveBigIntegerField(help_text="its age at the first reading without it")
+    ended_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.gpu_milli} for {self.left_s} s"
+
+
+class Foretelling(models.Model):
+    """When the jobs of one queue may start, worked out once for a reading and kept for whoever asks next."""
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="+")
+    revision = models.BigIntegerField(help_text="of the reading that it is of")
+    begun_at = models.DateTimeField(help_text="when that reading was begun")
+    asked_at = models.DateTimeField()
+    done_at = models.DateTimeField(null=True)
+    state = models.CharField(max_length=8, choices=InquiryState, default=InquiryState.ASKED)
+    starts = models.JSONField(
+        default=dict, help_text="cluster, key, gang -> P10, P50, P90, runs with a start, runs, why"
+    )
+    basis = models.JSONField(
+        default=dict, help_text="GPU milli that run, by what is known of their ends; newcomers a day"
+    )
+    failure = models.TextField(blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-revision"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["source", "revision"], name="queue_foretelling_once")]
+
+    def __str__(self) -> str:
+        return f"starts of {self.source_id} at {self.revision}"
 
 
 class Sighting(models.Model):

@@ -27,6 +27,9 @@ from scheduler.cluster.records import TenantRecord
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Snapshot
 from scheduler.cluster.topology import ASW
 from scheduler.placement.entropy import entropy, gpus_by_place
+from scheduler.replay.forecast import forecast
+from scheduler.replay.lasting import Ran
+from scheduler.replay.newcomers import Arrived
 
 MILLI = 1000
 NAMED = 20  # nodes on which a job would start that are kept by name
@@ -90,10 +93,14 @@ def book_for(snapshot: Snapshot, begun_at: datetime) -> Book:
 
     ``begun_at``: when the reading was begun, which is the snapshot's ``now_s``.
     """
-    theirs = [msgspec.to_builtins(record) for record in snapshot.tenant_records]
-    book = book_of(snapshot, msgspec.convert(list(tenant_records(theirs)), list[TenantRecord]))
+    book = book_of(snapshot, records_for(snapshot))
     classes = [PriorityClass(name, value, frozenset(tenants)) for name, value, tenants in priority_classes()]
     return book.ruled(budgets=_budgets(snapshot, begun_at), min_runtime_s=min_runtimes(), classes=classes)
+
+
+def records_for(snapshot: Snapshot) -> list[TenantRecord]:
+    theirs = [msgspec.to_builtins(record) for record in snapshot.tenant_records]
+    return msgspec.convert(list(tenant_records(theirs)), list[TenantRecord])
 
 
 def _budgets(snapshot: Snapshot, begun_at: datetime) -> Iterator[Budget]:
@@ -118,8 +125,7 @@ def _cluster(answer: Answer, place: int) -> ClusterQueue:
     snapshot, name = answer.snapshot, answer.snapshot.clusters[place].name
     waiting = tuple(waiting_of(answer, row) for row in answer.rows if row.job.cluster == place)
     live = snapshot.pod_live & (snapshot.pod_cluster == place)
-    alone = int((live & (snapshot.pod_gang == UNKNOWN) & (snapshot.pod_gpus > 0)).sum())
-    return ClusterQueue(name, waiting, list(running_gangs(snapshot, np.flatnonzero(live))), alone)
+    return ClusterQueue(name, waiting, list(running_jobs(snapshot, np.flatnonzero(live), answer.book)))
 
 
 def waiting_of(answer: Answer, row: Explanation) -> Waiting:
@@ -213,33 +219,75 @@ def _reason(reason: Reason) -> dict[str, Any]:
     return {"word": reason.word, "sentence": reason.sentence, "numbers": dict(reason.numbers)}
 
 
+# --- when they start -----------------------------------------------------------------------------------------------
+def foretell_queue(foretelling_id: int) -> None:
+    """Works out when all jobs of a queue may start, on the reading that was asked about."""
+    asked = services.begin_foretelling(foretelling_id)
+    if asked is None:
+        return
+    snapshot = snapshot_of(asked.revision)
+    if snapshot is None:
+        services.fail_foretelling(asked, "The reading is not kept any more; ask again.")
+        return
+    try:
+        answer = explain(snapshot, book=book_for(snapshot, asked.begun_at))
+        past, arrived = services.past_of(asked.source_id, asked.begun_at)
+        found = forecast(
+            answer,
+            [Ran(*row) for row in past],
+            arrived=[Arrived(*row) for row in arrived],
+            records=records_for(snapshot),
+        )
+    except Exception as error:
+        services.fail_foretelling(asked, f"The replay failed: {type(error).__name__}.")
+        raise
+    rows = zip(answer.rows, found.starts, strict=True)
+    starts = {
+        services.place_of(row.cluster, row.key, row.job.gang != UNKNOWN): [
+            one.p10_s, one.p50_s, one.p90_s, one.started, one.runs, one.why,
+        ]
+        for row, one in rows
+    }  # fmt: skip
+    basis = {**found.gpu_milli, "newcomers_a_day": found.newcomers_a_day, "horizon_s": found.horizon_s}
+    services.answer_foretelling(asked, starts, basis)
+
+
 # --- what runs -----------------------------------------------------------------------------------------------------
-def running_gangs(snapshot: Snapshot, live: Any) -> Iterator[dict[str, Any]]:
-    """One row for each gang with live members; ``live``: rows of pods.  GPUs in thousandths, entropy in nats."""
+def running_jobs(snapshot: Snapshot, live: Any, book: Book) -> Iterator[dict[str, Any]]:
+    """One row for each gang with live members, and for each live GPU pod without one; ``live``: rows of pods."""
+    alone = live[(snapshot.pod_gang[live] == UNKNOWN) & (snapshot.pod_gpus[live] > 0) & ~snapshot.pod_agent[live]]
+    for pod in alone.tolist():
+        yield _running(snapshot, UNKNOWN, np.array([pod]), book)
     members = live[snapshot.pod_gang[live] != UNKNOWN]
     order = members[np.argsort(snapshot.pod_gang[members], kind="stable")]
     gangs, starts = np.unique(snapshot.pod_gang[order], return_index=True)
     for gang, rows in zip(gangs.tolist(), np.split(order, starts[1:]) if len(order) else [], strict=True):
-        yield _running(snapshot, gang, rows)
+        yield _running(snapshot, gang, rows, book)
 
 
-def _running(snapshot: Snapshot, gang: int, rows: Any) -> dict[str, Any]:
-    record = snapshot.gangs[gang]
+def _running(snapshot: Snapshot, gang: int, rows: Any, book: Book) -> dict[str, Any]:
+    """GPUs in thousandths, entropy in nats."""
+    record = snapshot.gangs[gang] if gang != UNKNOWN else None
     milli = snapshot.pod_gpus[rows].astype(np.int64) * snapshot.pod_gpu_milli[rows]
     nodes = snapshot.pod_node[rows]
     tenants = {int(t) for t in snapshot.pod_tenant[rows]}
     models = {int(m) for m in snapshot.node_model[nodes]} - {UNKNOWN}
     started = [int(s) for s in snapshot.pod_started_s[rows] if s != ABSENT]
+    tenant = snapshot.tenants[tenants.pop()] if len(tenants) == 1 and UNKNOWN not in tenants else ""
+    priority = int(snapshot.pod_priority[rows].max())
+    ranked = book.ranks.of(tenant or None, priority) if book.classes else None
     return {
-        "key": f"{record.namespace}/{record.name}",
-        "tenant": snapshot.tenants[tenants.pop()] if len(tenants) == 1 and UNKNOWN not in tenants else "",
+        "key": f"{record.namespace}/{record.name}" if record is not None else snapshot.pod_key(int(rows[0])),
+        "gang": record is not None,
+        "tenant": tenant,
+        "priority_class": ranked.name if ranked is not None else "",
         "pods": len(rows),
-        "min_members": record.min_members,
+        "min_members": record.min_members if record is not None else None,
         "gpu_milli": int(milli.sum()),
-        "models": sorted(snapshot.models[m] for m in models),
+        "models_text": "".join(f"|{name}" for name in sorted(snapshot.models[m] for m in models)) + "|" * bool(models),
         "nodes": len(set(nodes.tolist())),
         "lp": bool(snapshot.pod_lp[rows].all()),
-        "priority": int(snapshot.pod_priority[rows].max()),
+        "priority": priority,
         "ran_s": snapshot.now_s - min(started) if started else None,
         **_spread(snapshot, nodes, milli),
     }
@@ -250,6 +298,9 @@ def _spread(snapshot: Snapshot, nodes: Any, milli: Any) -> dict[str, Any]:
     if ASW not in snapshot.levels:
         return {"asws": None, "unlabelled": None, "entropy": None}
     at = snapshot.node_at_level[snapshot.levels.index(ASW)]
+    if len(nodes) == 1:
+        labelled = int(at[nodes[0]] != UNKNOWN)
+        return {"asws": labelled, "unlabelled": 1 - labelled, "entropy": 0.0}
     held: Counter[int] = Counter()
     for node, amount in zip(nodes.tolist(), milli.tolist(), strict=True):
         held[node] += amount

@@ -5,10 +5,11 @@ from typing import Any
 from rest_framework import serializers
 
 from console.inventory.serializers import rows_of
-from console.queue.selectors import InquiryRow, JobCard, QueueRow, QueueTotals, RunningRow
+from console.queue.selectors import InquiryRow, JobCard, JobStart, QueueRow, QueueTotals, RunningRow
 
 JobCardSerializer = rows_of(JobCard)
 InquirySerializer = rows_of(InquiryRow)
+StartSerializer = rows_of(JobStart)
 QueueRowSerializer = rows_of(QueueRow)
 RunningRowSerializer = rows_of(RunningRow)
 QueueTotalsSerializer = rows_of(QueueTotals)

@@ -37,12 +37,11 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueue:
-    """``running``: gangs that run, fields of ``selectors.running.RunningRow``; ``singles``: GPU pods without a gang."""
+    """``running``: gangs and single GPU pods that run: fields of ``models.RunningJob``, and how long they ran."""
 
     cluster: str
     waiting: tuple[Waiting, ...]
     running: list[dict[str, Any]]
-    singles: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ QUEUE_COLUMNS = (
     Column("Largest block now", "block", number=True),
 )
 RUNNING_COLUMNS = (
-    Column("Gang", "job"),
+    Column("Job", "job"),
     Column("Tenant", "tenant"),
     Column("Cluster", "cluster"),
     Column("Model", ""),

@@ -15,6 +15,11 @@ def explain(source_id: int) -> None:
     planning.explain_newest(source_id)
 
 
+@shared_task(name="queue.foretell")
+def foretell(foretelling_id: int) -> None:
+    planning.foretell_queue(foretelling_id)
+
+
 @shared_task(name="queue.unblock")
 def unblock(inquiry_id: int) -> None:
     planning.unblock_job(inquiry_id)

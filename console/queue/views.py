@@ -1,5 +1,6 @@
 """The queue: what waits and why, and where gangs run."""
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -28,7 +29,7 @@ NOTHING = {
     "early": ("Nothing was explained yet.", "Jobs show here after the first reading of a source."),
     "narrow": ("No job fits.", "Nothing that you may see matches these filters."),
     "pending": ("Nobody waits.", "Every job of which the readings know is bound."),
-    "running": ("No gang runs.", "Pods without a gang are listed under Pods."),
+    "running": ("Nothing runs on GPUs.", "No gang and no GPU pod is bound by the readings that were explained."),
 }
 
 
@@ -36,7 +37,7 @@ NOTHING = {
 @permission_required(OWN, raise_exception=True)
 @vary_on_headers("HX-Request")
 def queue(request: HttpRequest) -> HttpResponse:
-    """Jobs that wait, or gangs that run; htmx asks for the table or the totals alone."""
+    """Jobs that wait, or that run; htmx asks for the table or the totals alone."""
     view = _asked(request)
     page = _page(request, view)
     orders, columns = _shown(view.filters)
@@ -66,7 +67,7 @@ def queue_csv(request: HttpRequest) -> HttpResponseBase:
         return refused(no_order_words(view.no_order, _shown(view.filters)[0]))
     if view.filters.show == "running":
         rows = csv_lines(selectors.running_csv(request.user, view.filters, sort=view.sort))
-        return csv_response("running-gangs", RUNNING_HEAD, rows)
+        return csv_response("running-jobs", RUNNING_HEAD, rows)
     return csv_response("queue", QUEUE_HEAD, csv_lines(selectors.queue_csv(request.user, view.filters, sort=view.sort)))
 
 
@@ -106,7 +107,6 @@ def _totals(request: HttpRequest, view: TableView[QueueFilters]) -> dict[str, An
         "others": selectors.others_totals(request.user),
         "reasons": [_reason(row, chosen, query) for row in totals.reasons],
         "most": max((row.jobs for row in totals.reasons), default=0),
-        "singles": selectors.running_singles(request.user),
     }
 
 
@@ -116,8 +116,11 @@ def _reason(row: Any, chosen: str, query: dict[str, str]) -> dict[str, Any]:
 
 
 def _bar(request: HttpRequest, view: TableView[QueueFilters]) -> dict[str, Any]:
-    chosen, names = view.filters, selectors.queue_names(request.user)
+    chosen = view.filters
+    names = selectors.running_names(request.user) if chosen.show == "running" else selectors.queue_names(request.user)
     sources = [one_of("source", "Source", chosen.source, names["source"])] if len(names["source"]) > 1 else []
+    classes = [one_of("priority_class", "Class", chosen.priority_class, names["priority_class"])]
+    classes = classes if names["priority_class"] or chosen.priority_class else []
     kept = {"show": chosen.show} | ({"reason": chosen.reason} if chosen.reason else {})
     unsorted = {name: value for name, value in view.query.items() if name not in ("sort", "reason")}
     return {
@@ -126,6 +129,8 @@ def _bar(request: HttpRequest, view: TableView[QueueFilters]) -> dict[str, Any]:
             one_of("cluster", "Cluster", chosen.cluster, names["cluster"], always=True),
             one_of("model", "Model", chosen.model, names["model"]),
             one_of("tenant", "Tenant", chosen.tenant, names["tenant"]),
+            one_of("tier", "Tier", chosen.tier, ("HP", "LP")),
+            *classes,
             *sources,
         ],
         "kept": kept.items(),
@@ -155,11 +160,22 @@ def job(request: HttpRequest, cluster: str = "", namespace: str = "", name: str 
 
 @require_POST
 @permission_required(OWN, raise_exception=True)
+def start(request: HttpRequest, job_id: int) -> HttpResponse:
+    """Ask a worker when the job may start."""
+    return _asks(request, job_id, services.ask_start)
+
+
+@require_POST
+@permission_required(OWN, raise_exception=True)
 def unblock(request: HttpRequest, job_id: int) -> HttpResponse:
     """Ask a worker what would make the job start."""
+    return _asks(request, job_id, services.ask_unblock)
+
+
+def _asks(request: HttpRequest, job_id: int, ask: Callable[[Any, Any], Any]) -> HttpResponse:
     try:
         found = selectors.job_of(request.user, job_id)
     except NotThereError as error:
         raise Http404("There is no such job here, or it is not yours to see.") from error
-    services.ask_unblock(request.user, found)
+    ask(request.user, found)
     return redirect(job_address(found.cluster, found.key, found.source.name))

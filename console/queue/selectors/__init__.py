@@ -1,7 +1,7 @@
 """Everything that reads; the viewer comes first and decides what is seen."""
 
 from console.queue.selectors.job import job_card, job_inquiry, job_of, job_row
-from console.queue.selectors.job_parts import InquiryRow, JobCard
+from console.queue.selectors.job_parts import InquiryRow, JobCard, JobStart
 from console.queue.selectors.rows import (
     SORTS,
     USUAL,
@@ -20,9 +20,10 @@ from console.queue.selectors.running import (
     RUNNING_USUAL,
     RunningRow,
     running_csv,
+    running_names,
     running_rows,
-    running_singles,
 )
+from console.queue.selectors.starts import job_start
 
 __all__ = [
     "RUNNING_SORTS",
@@ -31,6 +32,7 @@ __all__ = [
     "USUAL",
     "InquiryRow",
     "JobCard",
+    "JobStart",
     "QueueFilters",
     "QueueRow",
     "QueueTotals",
@@ -39,6 +41,7 @@ __all__ = [
     "job_inquiry",
     "job_of",
     "job_row",
+    "job_start",
     "others_totals",
     "queue_age",
     "queue_csv",
@@ -46,6 +49,6 @@ __all__ = [
     "queue_rows",
     "queue_totals",
     "running_csv",
+    "running_names",
     "running_rows",
-    "running_singles",
 ]

@@ -24,6 +24,7 @@ from console.queue.selectors.job_parts import (
     JobSighting,
     RemedyRow,
 )
+from console.queue.selectors.starts import ahead_of, start_of
 from console.queue.wording import number_words, numbers_for, remedy_cost, remedy_words, sentence_for
 from console.tenancy.selectors import tenant_scope
 
@@ -128,6 +129,7 @@ def _seen(row: Job, scope: frozenset[str] | None) -> dict[str, Any]:
         "gpu_milli": row.gpu_milli,
         "models": tuple(name for name in row.models_text.split("|") if name),
         "priority": row.priority,
+        "priority_class": told.get("class", "") if waits else "",
         "tier": "LP" if row.lp else "HP",
         "position": row.position if waits else None,
         "min_members": told["min_members"],
@@ -148,6 +150,8 @@ def _seen(row: Job, scope: frozenset[str] | None) -> dict[str, Any]:
         "sightings": tuple(_sighting(one) for one in sightings[:SHOWN_SIGHTINGS]),
         "sightings_total": sightings.count(),
         "inquiry": inquiry_of(row, scope) if waits else None,
+        "start": start_of(row) if waits else None,
+        "ahead": ahead_of(row, scope) if waits else (),
         "explained_at": _said_at(turn),
     }
 
@@ -216,7 +220,7 @@ def _unseen(reading: Reading | None, members: Iterable[JobMember], pods: Any, ke
     wish = record.topology if record is not None else snapshot.pod_specs[snapshot.pod_spec[pods[0]]].topology
     milli = snapshot.pod_gpus[pods].astype(np.int64) * snapshot.pod_gpu_milli[pods]
     nobody: dict[str, Any] = dict.fromkeys(
-        ("id", "position", "first_at", "since", "left_at", "primary", "starts_by", "explained_at", "inquiry")
+        ("id", "position", "first_at", "since", "left_at", "primary", "starts_by", "explained_at", "inquiry", "start")
     )
     return {
         **nobody,
@@ -231,6 +235,7 @@ def _unseen(reading: Reading | None, members: Iterable[JobMember], pods: Any, ke
         "gpu_milli": int(milli[snapshot.pod_live[pods]].sum()),
         "models": (),
         "priority": first.priority,
+        "priority_class": "",
         "tier": first.tier,
         "min_members": record.min_members if record is not None else None,
         "levels": (wish.required,) if wish is not None and wish.required else (),
@@ -238,6 +243,7 @@ def _unseen(reading: Reading | None, members: Iterable[JobMember], pods: Any, ke
         "parts": (),
         "since_known": False,
         "others": (),
+        "ahead": (),
         "blocks": (),
         "seats": (),
         "seat_nodes": 0,

@@ -110,6 +110,48 @@ class InquiryRow:
 
 
 @dataclass(frozen=True, slots=True)
+class JobStart:
+    """When it may start, by the queue replayed on one reading.  Instants None: later than the horizon, or unknown.
+
+    ``why`` it was not replayed.  GPUs that run, in thousandths, by what is known of their ends.
+    """
+
+    state: str
+    asked_at: datetime
+    revision: int
+    begun_at: datetime
+    earliest_at: datetime | None  # P10
+    middle_at: datetime | None  # P50
+    latest_at: datetime | None  # P90
+    started: int  # runs in which it started within the horizon
+    runs: int
+    why: str
+    failure: str
+    horizon_days: int
+    newcomers_a_day: float
+    like_it_milli: int  # ends drawn from what was seen
+    unknown_milli: int
+
+    @property
+    def open(self) -> bool:
+        return self.state in (InquiryState.ASKED, InquiryState.WORKING)
+
+
+@dataclass(frozen=True, slots=True)
+class AheadRow:
+    """Jobs before one in the queue of its cluster: of a name that may be read, or all others in one row ("")."""
+
+    key: str
+    source: str
+    cluster: str
+    priority_class: str
+    tier: str
+    jobs: int
+    gpu_milli: int
+    reason_label: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobCard:
     """``state`` "" where it was never seen waiting: then only its members are known.
 
@@ -129,6 +171,7 @@ class JobCard:
     gpu_milli: int
     models: tuple[str, ...]
     priority: int
+    priority_class: str
     tier: str
     position: int | None
     min_members: int | None
@@ -149,6 +192,8 @@ class JobCard:
     sightings: tuple[JobSighting, ...]
     sightings_total: int
     inquiry: InquiryRow | None
+    start: JobStart | None
+    ahead: tuple[AheadRow, ...]
     members: tuple[JobMember, ...]
     members_total: int
     explained_at: datetime | None

@@ -28,19 +28,22 @@ _ORDER = {
 }
 USUAL = "-waiting"
 TABS = ("pending", "running")
+TIERS = ("HP", "LP")
 
 
 @dataclass(frozen=True, slots=True)
 class QueueFilters(PageState):
     """The state of the page; ``show`` one of TABS, "" filters nothing."""
 
-    words: ClassVar = {"show": TABS, "reason": RANK}
+    words: ClassVar = {"show": TABS, "reason": RANK, "tier": TIERS}
     show: str = "pending"
     reason: str = ""
     tenant: str = ""
     model: str = ""
     cluster: str = ""
     source: str = ""
+    tier: str = ""
+    priority_class: str = ""
     text: str = ""
 
     @property
@@ -67,6 +70,7 @@ class QueueRow:
     gpus_each_milli: int
     gpu_milli: int
     priority: int
+    priority_class: str
     tier: str
     position: int
     since: datetime
@@ -171,12 +175,13 @@ def others_totals(viewer: Any) -> QueueTotals | None:
 def queue_names(viewer: Any) -> dict[str, tuple[str, ...]]:
     """Names for the filters, of what the viewer sees waiting."""
     rows = _waiting(tenant_scope(viewer), QueueFilters())
-    found = list(rows.values_list("tenant", "models_text", "cluster", "source__name").distinct())
+    found = list(rows.values_list("tenant", "models_text", "cluster", "source__name", "told__class").distinct())
     return {
         "tenant": tuple(sorted({one[0] for one in found} - {""})),
         "model": tuple(sorted({name for one in found for name in one[1].split("|")} - {""})),
         "cluster": tuple(sorted({one[2] for one in found})),
         "source": tuple(sorted({one[3] for one in found})),
+        "priority_class": tuple(sorted({one[4] or "" for one in found} - {""})),
     }
 
 
@@ -187,6 +192,10 @@ def _waiting(scope: frozenset[str] | None, filters: QueueFilters) -> QuerySet[Jo
     exact = {"reason": filters.reason, "tenant": filters.tenant, "cluster": filters.cluster,
              "source__name": filters.source}  # fmt: skip
     rows = rows.filter(**{name: value for name, value in exact.items() if value})
+    if filters.tier:
+        rows = rows.filter(lp=filters.tier == "LP")
+    if filters.priority_class:
+        rows = rows.filter(**{"told__class": filters.priority_class})
     if filters.model:
         rows = rows.filter(models_text__contains=f"|{filters.model}|")
     if filters.text:
@@ -224,6 +233,7 @@ def _row(job: Job, scope: frozenset[str] | None, now: datetime) -> QueueRow:
         gpus_each_milli=part["gpus"] * part["gpu_milli"],
         gpu_milli=job.gpu_milli,
         priority=job.priority,
+        priority_class=told.get("class", ""),
         tier="LP" if job.lp else "HP",
         position=job.position,
         since=job.since,

@@ -1,40 +1,46 @@
-"""Gangs that run, as of the readings that were explained: where they spread and how far."""
+"""Gangs and single GPU pods that run, as of the readings that were explained: where they spread and how far."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
-from console.inventory.packed import unpack_json
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
 from console.inventory.selectors.paging import Page, cut, parse_cursor
-from console.queue.models import Standing
+from console.queue.models import RunningJob
 from console.queue.selectors.rows import QueueFilters
 from console.tenancy.selectors import tenant_scope
 
 RUNNING_SORTS = ("gpus", "pods", "nodes", "asws", "entropy", "ran", "job", "tenant", "cluster", "priority")
 RUNNING_USUAL = "-gpus"
-_KEYS = {"gpus": "gpu_milli", "ran": "ran_s", "job": "key"}
+_KEYS = {"gpus": "gpu_milli", "ran": "started_at", "job": "key"}
 
 
 @dataclass(frozen=True, slots=True)
 class RunningRow:
-    """One gang.  ``asws``, ``unlabelled`` (nodes under no known ASW) and ``entropy`` (nats) None where the cluster
-    knows no access switches; ``ran_s`` None where nobody says when it started."""
+    """One gang, or one pod without (``min_members`` None).
+
+    ``asws``, ``unlabelled`` (nodes under no known ASW) and ``entropy`` (nats) None where the cluster knows no access
+    switches; ``ran_s`` None where nobody says since when it runs.
+    """
 
     source: str
     cluster: str
     key: str
+    gang: bool
     tenant: str
     models: str
     pods: int
-    min_members: int
+    min_members: int | None
     gpu_milli: int
     nodes: int
     asws: int | None
     unlabelled: int | None
     entropy: float | None
     priority: int
+    priority_class: str
     tier: str
     ran_s: int | None
 
@@ -44,62 +50,70 @@ def running_rows(
 ) -> Page[RunningRow]:
     """Most GPUs first unless ``sort`` says otherwise; unknown figures come last.  Raises ``BadCursorError``."""
     _, start = parse_cursor(cursor)
-    found = _sorted(list(_rows(viewer, filters)), sort)
-    return cut(found[start : start + size], len(found), start, 0, size)
+    found, now = _ordered(_running(tenant_scope(viewer), filters), sort), timezone.now()
+    rows = [_row(job, now) for job in found[start : start + size]]
+    return cut(rows, found.count(), start, 0, size)
 
 
 def running_csv(viewer: Any, filters: QueueFilters, *, sort: str = RUNNING_USUAL) -> Iterator[RunningRow]:
-    return iter(_sorted(list(_rows(viewer, filters)), sort))
+    now = timezone.now()
+    return (_row(job, now) for job in _ordered(_running(tenant_scope(viewer), filters), sort).iterator(500))
 
 
-def running_singles(viewer: Any) -> int | None:
-    """GPU pods without a gang that run; None for who sees only its own, and before the first explanation."""
-    if tenant_scope(viewer) is not None:
-        return None
-    counts = list(Standing.objects.filter(running__isnull=False).values_list("singles", flat=True))
-    return sum(counts) if counts else None
+def running_names(viewer: Any) -> dict[str, tuple[str, ...]]:
+    """Names for the filters, of what the viewer sees running."""
+    rows = _running(tenant_scope(viewer), QueueFilters()).order_by()
+    kinds = list(rows.values_list("tenant", "models_text", "cluster", "source__name", "priority_class").distinct())
+    return {
+        "tenant": tuple(sorted({one[0] for one in kinds} - {""})),
+        "model": tuple(sorted({name for one in kinds for name in one[1].split("|")} - {""})),
+        "cluster": tuple(sorted({one[2] for one in kinds})),
+        "source": tuple(sorted({one[3] for one in kinds})),
+        "priority_class": tuple(sorted({one[4] for one in kinds} - {""})),
+    }
 
 
-def _rows(viewer: Any, filters: QueueFilters) -> Iterator[RunningRow]:
-    scope = tenant_scope(viewer)
-    for pk, begun_at, source, cluster in _standings(filters):
-        for row in _unpacked(pk, begun_at):
-            if (scope is None or row["tenant"] in scope - {""}) and _fits(row, filters):
-                yield _row(source, cluster, row)
+def _running(scope: frozenset[str] | None, filters: QueueFilters) -> QuerySet[RunningJob]:
+    rows = RunningJob.objects.select_related("source")
+    if scope is not None:
+        rows = rows.filter(tenant__in=scope - {""})
+    exact = {"tenant": filters.tenant, "cluster": filters.cluster, "source__name": filters.source,
+             "priority_class": filters.priority_class}  # fmt: skip
+    rows = rows.filter(**{name: value for name, value in exact.items() if value})
+    if filters.tier:
+        rows = rows.filter(lp=filters.tier == "LP")
+    if filters.model:
+        rows = rows.filter(models_text__contains=f"|{filters.model}|")
+    if filters.text:
+        rows = rows.filter(Q(key__icontains=filters.text) | Q(tenant__icontains=filters.text))
+    return rows
 
 
-def _standings(filters: QueueFilters) -> list[tuple[int, datetime, str, str]]:
-    named = {"cluster": filters.cluster, "source__name": filters.source}
-    rows = Standing.objects.filter(running__isnull=False, **{name: one for name, one in named.items() if one})
-    return list(rows.values_list("pk", "begun_at", "source__name", "cluster"))
-
-
-@lru_cache(maxsize=64)
-def _unpacked(pk: int, _begun_at: datetime) -> tuple[dict[str, Any], ...]:
-    """A row that was written is never changed but to be emptied."""
-    packed = Standing.objects.filter(pk=pk).values_list("running", flat=True).first()
-    return tuple(unpack_json(packed)) if packed is not None else ()
-
-
-def _fits(row: dict[str, Any], filters: QueueFilters) -> bool:
-    wanted = filters.text.casefold()
-    return (
-        (not filters.tenant or row["tenant"] == filters.tenant)
-        and (not filters.model or filters.model in row["models"])
-        and (not wanted or wanted in row["key"].casefold() or wanted in row["tenant"].casefold())
-    )
-
-
-def _row(source: str, cluster: str, row: dict[str, Any]) -> RunningRow:
-    kept = {name: value for name, value in row.items() if name not in ("lp", "models")}
-    tier = "LP" if row["lp"] else "HP"
-    return RunningRow(source=source, cluster=cluster, models=", ".join(row["models"]), tier=tier, **kept)
-
-
-def _sorted(rows: list[RunningRow], sort: str) -> list[RunningRow]:
+def _ordered(rows: QuerySet[RunningJob], sort: str) -> QuerySet[RunningJob]:
     word, down = sort.removeprefix("-"), sort.startswith("-")
-    name = _KEYS.get(word, word)
-    rows.sort(key=lambda row: (row.source, row.cluster, row.key))
-    known = [row for row in rows if getattr(row, name) is not None]
-    known.sort(key=lambda row: getattr(row, name), reverse=down)
-    return known + [row for row in rows if getattr(row, name) is None]
+    field = F(_KEYS.get(word, word))
+    turned = down if word != "ran" else not down  # a column of instants that is read as a length
+    order = field.desc(nulls_last=True) if turned else field.asc(nulls_last=True)
+    return rows.order_by(order, "source__name", "cluster", "key", "pk")
+
+
+def _row(job: RunningJob, now: datetime) -> RunningRow:
+    return RunningRow(
+        source=job.source.name,
+        cluster=job.cluster,
+        key=job.key,
+        gang=job.gang,
+        tenant=job.tenant,
+        models=", ".join(name for name in job.models_text.split("|") if name),
+        pods=job.pods,
+        min_members=job.min_members,
+        gpu_milli=job.gpu_milli,
+        nodes=job.nodes,
+        asws=job.asws,
+        unlabelled=job.unlabelled,
+        entropy=job.entropy,
+        priority=job.priority,
+        priority_class=job.priority_class,
+        tier="LP" if job.lp else "HP",
+        ran_s=None if job.started_at is None else max(0, int((now - job.started_at).total_seconds())),
+    )

@@ -8,10 +8,10 @@ from django.db.models import Count
 from django.utils import timezone
 
 from console.inventory.models import Observation
-from console.inventory.packed import pack_json
 from console.live.services import publish
 from console.queue.choices import RANK, JobState, Sighted
 from console.queue.models import Job, Sighting, Standing, Turn
+from console.queue.services.running import keep_running
 from console.queue.sightings import ClusterQueue, Explained, Name, Waiting
 
 TOPIC = "queue"
@@ -40,6 +40,7 @@ def keep(source_id: int, reading: Observation, found: Explained) -> bool:
     turn.explained_at, turn.seconds = timezone.now(), found.seconds
     turn.save()
     _stand(source_id, reading, found.clusters)
+    keep_running(source_id, reading, found.clusters)
     _Sight(source_id, reading, first).see(found)
     _drop_old(source_id)
     publish(TOPIC, "queue.explained", revision=reading.revision)
@@ -47,7 +48,6 @@ def keep(source_id: int, reading: Observation, found: Explained) -> bool:
 
 
 def _stand(source_id: int, reading: Observation, clusters: Iterable[ClusterQueue]) -> None:
-    Standing.objects.filter(source=source_id, running__isnull=False).update(running=None)
     Standing.objects.bulk_create(
         Standing(
             source_id=source_id,
@@ -57,8 +57,6 @@ def _stand(source_id: int, reading: Observation, clusters: Iterable[ClusterQueue
             jobs=len(one.waiting),
             gpu_milli=sum(job.gpu_milli for job in one.waiting),
             totals=totals_of(one.waiting),
-            running=pack_json(one.running),
-            singles=one.singles,
         )
         for one in clusters
     )

@@ -4,11 +4,12 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.utils import timezone
 
 from console.queue.addresses import job_address
 from console.queue.choices import JobState, Reason, Sighted
 from console.queue.selectors import JobCard, QueueRow, QueueTotals
-from console.queue.selectors.job_parts import JobPart, JobSighting, RemedyRow
+from console.queue.selectors.job_parts import JobPart, JobSighting, JobStart, RemedyRow
 from console.ui.figures import DASH, MILLI, duration, number, plural, whole_gpus
 
 register = template.Library()
@@ -64,7 +65,8 @@ def starts_words(card: JobCard, now: datetime) -> str:
     if card.primary is not None and card.primary.reason == Reason.FITS_NOW:
         return "now"
     if card.starts_by is None:
-        return "unknown"
+        foretold = card.start is not None and card.start.middle_at is not None and not card.start.open
+        return start_moment(card.start.middle_at, card.start) if foretold and card.start else "unknown"
     left = (card.starts_by - now).total_seconds()
     return f"in {duration(left)}" if left > 0 else "about now"
 
@@ -75,7 +77,23 @@ def starts_note(card: JobCard) -> str:
         return "once the cluster's scheduler binds it"
     if card.primary is not None and card.primary.reason == Reason.SPENT and card.starts_by is not None:
         return "at the earliest, when its budget is free again"
+    if card.starts_by is None and card.start is not None and card.start.middle_at is not None and not card.start.open:
+        return "most likely, by the replay below"
     return "nobody can say yet" if card.starts_by is None else "at the latest, as those leave for whom it waits"
+
+
+@register.filter
+def start_moment(at: datetime | None, start: JobStart) -> str:
+    """In 2 h; later than the replay looked where it did not start in time."""
+    if at is None:
+        return f"later than in {start.horizon_days} days"
+    left = (at - timezone.now()).total_seconds()
+    return f"in {duration(left)}" if left > 0 else "now"
+
+
+@register.filter
+def why_words(start: JobStart) -> str:
+    return f"{start.why[:1].upper()}{start.why[1:]}."
 
 
 @register.filter

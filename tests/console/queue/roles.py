@@ -29,11 +29,20 @@ def _asked() -> Arguments:
     return found
 
 
+def _start_asked() -> Arguments:
+    found = _id()
+    services.ask_start(operator(), Job.objects.get())
+    return found
+
+
 ROUTES = (
     Route("queue:list", SIGNED_IN, make=_none),
     Route("queue:csv", SIGNED_IN, make=_none),
     Route("queue:job", FLEET, make=_job, denied=404),
     Route("queue:job-named", FLEET, make=_none, query="?cluster=default&name=jobs/a", denied=404),
+    Route("queue:start", FLEET, "post", 302, _id, denied=404),
+    Route("api:queue-start", FLEET, make=_start_asked, denied=404),
+    Route("api:queue-start", FLEET, "post", 202, _id, denied=404),
     Route("queue:unblock", FLEET, "post", 302, _id, denied=404),
     Route("api:queue-job", FLEET, make=_none, query="?cluster=default&name=jobs/a", denied=404),
     Route("api:queue-unblock", FLEET, make=_asked, denied=404),

@@ -20,15 +20,17 @@ from console.inventory.models import Source
 from console.inventory.selectors import NotThereError
 from console.queue import planning, selectors, services
 from console.queue.choices import Outcome, Reason, RemedyKind
-from console.queue.models import Job, Standing, Turn
+from console.queue.models import EndedJob, Job, Standing, Turn
 from console.queue.selectors import QueueFilters
 from console.queue.services import keeping
 from console.queue.sightings import Explained
 from console.rest.errors import Conflict
+from console.tenancy.entries import Given
 from console.tenancy.models import Tenant
 from console.tenancy.services import UsageRow, record_usage
 from scheduler.admission.reasons import LABELS, PRECEDENCE
 from scheduler.advice import remedy
+from scheduler.replay.forecast import Forecast, Start
 from tests.builders.books import edited, tenant_entry
 from tests.builders.fleets import read
 from tests.builders.people import operator, tenant
@@ -77,7 +79,6 @@ def test_a_reading_is_kept_once_and_never_after_a_newer_one() -> None:
     assert not services.keep(first.source_id, first, Explained(first.revision, (), {}, 0.0))
     assert list(Job.objects.values()) == before
     assert (Turn.objects.get().revision, job("b").since_known) == (second.revision, True)
-    assert Standing.objects.filter(running__isnull=False).count() == 1
 
 
 def test_each_job_has_one_reason_and_sums_add_up() -> None:
@@ -123,7 +124,7 @@ def test_nobody_reads_a_name_of_others(own: set[str]) -> None:
     person.tenants.set([Tenant.objects.get_or_create(name=name)[0] for name in own])
     rows = selectors.queue_rows(person, QueueFilters(), size=200).rows
     found: list[Any] = [*rows, *selectors.running_rows(person, QueueFilters(), size=200).rows]
-    found += [selectors.queue_names(person), selectors.running_singles(person)]
+    found += [selectors.queue_names(person), selectors.running_names(person)]
     for pod, of in WAITING.items():
         if of in own:
             found.append(selectors.job_card(person, "default", f"jobs/{pod}"))
@@ -233,6 +234,62 @@ def test_a_spent_budget_holds_jobs_and_whoever_is_below_reads_no_name_and_no_sum
     assert below is not None
     assert below.sentence.startswith("Nothing more may start until ")
     assert "GPU-hours" not in repr(below), "what the group above has used is not told"
+
+
+def test_what_runs_is_kept_and_what_ended_is_the_past_of_others() -> None:
+    edited(Given("class", "prod", {"value": 5}))
+    base = world(1000).asw("a").node("n1").gang("g", 2).pod("g-0", "n1", 1, gang="g", started_s=0)
+    base.pod("g-1", "n1", 1, gang="g", started_s=10).pod("s", "n1", 2, started_s=400, tier="LP", priority=7)
+    explained(base.pod("cpu", "n1", 0).agent("d", "n1", gpus=1))
+    rows = {row.key: row for row in selectors.running_rows(operator(), QueueFilters()).rows}
+    assert {key: (row.gang, row.pods, row.asws, row.priority_class) for key, row in rows.items()} == {
+        "jobs/g": (True, 2, 1, ""), "jobs/s": (False, 1, 1, "prod"),
+    }  # fmt: skip
+    narrow = QueueFilters(tier="LP", priority_class="prod", model="H100-SXM5-80GB", tenant="t1", text="s")
+    assert [row.key for row in selectors.running_rows(operator(), narrow).rows] == ["jobs/s"]
+    assert [row.key for row in selectors.running_csv(operator(), QueueFilters(), sort="job")] == ["jobs/g", "jobs/s"]
+    explained(world(1600).asw("a").node("n1").gang("g", 2).pod("g-0", "n1", 1, gang="g", started_s=0))
+    assert [(row.key, row.pods) for row in selectors.running_rows(operator(), QueueFilters()).rows] == [("jobs/g", 1)]
+    ended = EndedJob.objects.get()
+    assert (ended.tenant, ended.gpu_milli, ended.entered_s) == ("t1", 2000, 600)
+    past, arrived = services.past_of(ended.source_id, timezone.now())
+    assert [(row[1], row[3]) for row in past] == [(2000, True), (1000, False)]
+    assert len(arrived) == 2
+
+
+def test_a_start_is_foretold_once_for_a_reading_and_tells_nothing_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop itself has tests of its own, and takes long to compile."""
+    made = world(1000).node("n1").pod("a", "n1", 8, tenant="secretive", started_s=990).pod("h", gpus=8)
+    made.pod("first", gpus=8, tenant="unseen-corp", priority=9)
+    observation = explained(made)
+    for at in range(40):
+        EndedJob.objects.create(
+            source_id=observation.source_id, tenant="secretive", gpu_milli=8000, entered_s=0, left_s=600 + 10 * at,
+            started_at=timezone.now() - timedelta(days=9), ended_at=timezone.now() - timedelta(days=8),
+        )  # fmt: skip
+    seen: list[Any] = []
+
+    def foretold(found: Any, past: Any, **asked: Any) -> Forecast:
+        seen.append((len(past), len(asked["arrived"])))
+        return Forecast(tuple(Start(60, 600, None, 17, 20) for _ in found.rows), {"unknown": 8000}, 86_400, 3.5)
+
+    monkeypatch.setattr(planning, "forecast", foretold)
+    row, person = job("h"), tenant("t1")
+    asked = services.ask_start(person, row)
+    assert services.ask_start(operator(), row).pk == asked.pk, "one replay at a time"
+    planning.foretell_queue(asked.pk)
+    planning.foretell_queue(asked.pk)  # delivered twice
+    start = selectors.job_start(person, row)
+    assert start is not None
+    assert (start.state, start.revision, start.runs) == ("done", observation.revision, 20)
+    assert (start.earliest_at, start.latest_at) == (observation.begun_at + timedelta(seconds=60), None)
+    assert seen == [(41, 41)], "once, with those that ended and the one that runs"
+    assert services.ask_start(operator(), row).state == "done", "worked out for this reading already"
+    page = _read(person, reverse("queue:job", args=["default", "jobs", "h"]))
+    assert "Eight times of ten between" in page
+    assert "1 other job" in page
+    assert not {name for name in ("secretive", "unseen-corp", "jobs/first") if name in page}
+    assert "jobs/first" in _read(operator(), reverse("queue:job", args=["default", "jobs", "h"]))
 
 
 COSTS = ("/queue/?limit=200", "/queue/?show=running", "/api/v1/queue/", "/queue/default/jobs/p0/")
