@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from console.inventory import selectors, services
+from console.inventory.choices import ReleaseState
 from console.inventory.filters import TableView, neighbours, read_table
 from console.inventory.forms import AnswerForm, ReleaseForm, WithdrawForm
 from console.inventory.selectors.idling import WINDOWS
@@ -104,10 +105,12 @@ def lock(request: HttpRequest, lock_id: int) -> HttpResponse:
 def _lock_page(request: HttpRequest, lock_id: int, form: Form | None, refused: str = "") -> HttpResponse:
     found, row = _found(request, lock_id)
     now = timezone.now().replace(second=0, microsecond=0)
+    releases = list(selectors.releases_of(request.user, found))
     context = {
         "section": "owner-locks",
         "row": row,
-        "releases": list(selectors.releases_of(request.user, found)),
+        "releases": releases,
+        "open": next((one for one in releases if one.shown_state == ReleaseState.ASKED), None),
         "form": form if form is not None else ReleaseForm(initial={"begins_at": now + SOON, "ends_at": now + LONG}),
         "refused": refused,
         "reading": selectors.fleet_age(),

@@ -178,6 +178,8 @@ def test_by_page_from_question_to_answer() -> None:
     said = {"begins_at": begins, "ends_at": ends, "why": "<b>nodes</b>"}
     assert asker.post(f"{page}ask", said).status_code == 302
     assert asker.post(f"{page}ask", said).status_code == 409
+    shown = asker.get(page).content.decode()
+    assert "Asked already:" in shown and f'action="{page}ask"' not in shown
     body = mine.get(reverse("inventory:owner-locks")).content.decode()
     assert "Needs your answer" in body and "&lt;b&gt;nodes" in body
     assert "Needs your answer" not in client_of(stranger()).get(reverse("inventory:owner-locks")).content.decode()
@@ -186,7 +188,8 @@ def test_by_page_from_question_to_answer() -> None:
     assert LockRelease.objects.get().state == "asked"
     mine.post(answer, {"yes": "no", "reason": "a deadline"})
     assert LockRelease.objects.get().state == "refused"
-    assert "a deadline" in asker.get(page).content.decode()
+    shown = asker.get(page).content.decode()
+    assert "a deadline" in shown and f'action="{page}ask"' in shown
 
 
 def test_by_api_from_question_to_take_back() -> None:
