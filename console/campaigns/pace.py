@@ -207,9 +207,8 @@ def why_not(moment: Moment, group: Group, nodes: Sequence[str]) -> str:
     before = moment.out | {node.name for one in held for node in one.nodes if node.ours or not node.left_out}
     after = before | set(nodes)
     if len(after) > moment.limits.nodes and after != before:
-        return (
-            f"{len(after)} nodes would be out of service, at most {moment.limits.nodes} may be ({len(before)} are now)"
-        )
+        nodes = f"{len(after)} node{'s' if len(after) > 1 else ''}"
+        return f"{nodes} would be out of service, at most {moment.limits.nodes} may be ({len(before)} are now)"
     return ""
 
 

@@ -94,6 +94,7 @@ def decide_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "plan": plan,
         "facts": selectors.facts_of(plan),
         "box": box,
+        "act": plans.last_act(plan),
         "failing": [check for check in box.checks if not check.holds],
         "holding": [check for check in box.checks if check.holds],
         "actions": actions,

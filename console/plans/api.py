@@ -307,9 +307,9 @@ class Lift(APIView):
     permission = "plans.set_freeze"
     permission_classes = (NeedsPermission,)
 
-    @extend_schema(request=shapes.ReasonSerializer, responses=shapes.FreezeSerializer)
+    @extend_schema(request=shapes.NeedsReasonSerializer, responses=shapes.FreezeSerializer)
     def post(self, request: Request, freeze_id: int) -> Response:
-        """End a freeze before its time."""
-        reason = bodies.said(shapes.ReasonSerializer, request)["reason"]
+        """End a freeze before its time; why is kept in the audit log."""
+        reason = bodies.said(shapes.NeedsReasonSerializer, request)["reason"]
         freeze = services.lift_freeze(request.user, freeze_id, reason)
         return Response(shapes.FreezeSerializer(freeze).data)

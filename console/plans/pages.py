@@ -90,6 +90,7 @@ def plan_page(request: HttpRequest, plan_id: int) -> dict[str, Any]:
         "not_run": any(wave.dropped for wave in waves),
         "stages": selectors.stages(plan, waves),
         "box": box,
+        "act": selectors.last_act(plan) if plan.is_running and plan.reason else None,
         "approvals": selectors.approvals_of(plan),
         "pace": selectors.pace_of(plan, waves),
         "gate": selectors.gate_of(plan, draw=True),
@@ -149,6 +150,7 @@ def part_page(request: HttpRequest, plan: Any, chains: list[Any], form: PartForm
         "hidden_chains": max(0, len(chains) - CHAINS_SHOWN),
         "chosen_tenants": chosen[0],
         "chosen_chains": chosen[1],
+        "waves": len(selectors.waves(request.user, plan.pk)),
         "failing": [check for check in checks if not check.holds],
         "may_decide": request.user.has_perm("plans.approve_plan") and all(check.holds for check in checks),
     }
@@ -259,12 +261,13 @@ def _depth_words(plan: Any) -> str:
 
 
 def fits_rows(headline: dict[str, Any]) -> dict[str, Any] | None:
-    """Whole-node sizes at the closest level above the node, or in the cluster where no such level is known."""
-    rows = headline.get("fits", [])
-    levels = [row["level"] for row in rows if row["level"] not in ("host", "cluster")]
-    level = levels[0] if levels else "cluster"
-    found = [row for row in rows if row["level"] == level and 8 <= row["gpus"] <= 256]
-    return {"level": level, "rows": found} if found else None
+    """Sizes of a whole node and more, at each level that is known, from one node up to the cluster."""
+    found = [row for row in headline.get("fits", []) if 8 <= row["gpus"] <= 256]
+    levels = list(dict.fromkeys(row["level"] for row in found))
+    by = {(row["gpus"], row["level"]): row for row in found}
+    sizes = sorted({row["gpus"] for row in found})
+    rows = [(gpus, [by.get((gpus, level), {"now": None, "then": None}) for level in levels]) for gpus in sizes]
+    return {"levels": levels, "rows": rows} if rows else None
 
 
 def _version(plan: Any, box: Any, waves: list[Any]) -> str:

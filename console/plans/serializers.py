@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from console.plans import selectors
-from console.plans.choices import FreezeScope
+from console.plans.choices import FreezeScope, State
 from console.plans.followed import StartedJob
 from console.plans.frozen import Freeze
 from console.plans.models import Decision, KeptNode, NodeLock, Override, Plan, Step
@@ -57,6 +57,9 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
         read_only=True, help_text="of a routine's plan: why it was not started automatically"
     )
     decisions = DecisionSerializer(many=True, read_only=True)
+    approvals_needed = serializers.SerializerMethodField(
+        help_text="while it waits for approvals: as the policy says now, and never fewer than when it was proposed"
+    )
     rests_until = serializers.DateTimeField(
         read_only=True, allow_null=True, help_text="of a run that waits for checkpoints alone: when it looks again"
     )
@@ -73,22 +76,19 @@ class PlanSerializer(serializers.ModelSerializer[Plan]):
         ]  # fmt: skip
         read_only_fields = fields
 
+    def get_approvals_needed(self, plan: Plan) -> int:
+        return selectors.approvals_of(plan).needed if plan.state == State.PROPOSED else plan.approvals_needed
+
 
 class PlanDetailSerializer(PlanSerializer):
     """A plan with its impact per tenant, its marginal curve, and the plans that take it back."""
 
     rollbacks = serializers.PrimaryKeyRelatedField(many=True, read_only=True)  # type: ignore[var-annotated]
-    approvals_needed = serializers.SerializerMethodField(
-        help_text="as the policy says now, and never fewer than when it was proposed, which lists say"
-    )
     window = serializers.SerializerMethodField(help_text="whether its windows are open, and until when")
 
     class Meta(PlanSerializer.Meta):
         fields: ClassVar = [*PlanSerializer.Meta.fields, "impact", "curve", "pace", "rollbacks", "window"]
         read_only_fields = fields
-
-    def get_approvals_needed(self, plan: Plan) -> int:
-        return selectors.approvals_of(plan).needed
 
     @extend_schema_field(GateSerializer)
     def get_window(self, plan: Plan) -> dict[str, Any]:

@@ -349,5 +349,8 @@ def lift(request: HttpRequest, freeze_id: int) -> HttpResponse:
     except services.Conflict as refused:
         messages.error(request, refused.reason)
         return redirect("plans:freezes")
+    except FieldError as wrong:
+        messages.error(request, f"Not lifted: {wrong.reason}.")
+        return redirect("plans:freezes")
     messages.success(request, f"Lifted: {freeze.where}. Plans that it paused wait for somebody to resume them.")
     return redirect("plans:freezes")

@@ -21,6 +21,7 @@ from console.routines import selectors
 from console.routines.choices import ASKED_WITH, LATEST_S, TRIGGER_LABELS, TRIGGER_RANGES, Kind, Outcome
 from console.routines.models import Opening, Routine
 from console.tenancy.services import Denied, require
+from console.ui.figures import plural
 from scheduler.cluster.build import restrict
 from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import Snapshot
@@ -230,7 +231,8 @@ def _holding(row: Routine) -> dict[str, str] | None:
     if row.kind == Kind.GANG_WAITS:
         return {name: f"{name} waits for its topology" for name in selectors.waiting_gangs(snapshot)}
     count = selectors.little_used(snapshot, row.models_in_scope, row.threshold["below_per_cent"])
-    words = f"{count:,} nodes have less than {row.threshold['below_per_cent']} % of their GPUs in use"
+    have, whose = ("has", "its") if count == 1 else ("have", "their")
+    words = f"{plural(count, 'node')} {have} less than {row.threshold['below_per_cent']} % of {whose} GPUs in use"
     return {"nodes": words} if count >= row.threshold["least_nodes"] else {}
 
 

@@ -193,6 +193,7 @@ def test_frozen_paused_halted_and_still_finished(signed_in: SignedIn, quiet: str
     expect(second.locator("#sl-tools")).to_contain_text("Freeze: on")
     stack.meddle("luck", quiet, "1", "1")
     page.goto("/freezes/")
+    page.fill("input[name='reason'][placeholder='Why']", "the works are over")
     page.click("button:has-text('Lift freeze')")
     expect(page.locator("main")).to_contain_text("Nothing is frozen")
     expect(second.locator("#sl-banners .sl-banner")).to_have_count(0)

@@ -19,6 +19,7 @@ from console.plans import lifecycle
 from console.plans.choices import Kind, State, StepState
 from console.plans.models import Plan, PlanMap, Step
 from console.policies.selectors import policy_for
+from console.ui.figures import plural
 
 log = structlog.get_logger(__name__)
 AT_ONCE = 200
@@ -245,7 +246,8 @@ def _short_of(plan: Plan, moves: _Moves, promised: int | None, kept: int | None,
     if faults:
         return faults[0].words
     if moves.states[StepState.DROPPED]:
-        return f"{moves.states[StepState.DROPPED]:,} moves were not run"
+        dropped = moves.states[StepState.DROPPED]
+        return f"{plural(dropped, 'move')} {'was' if dropped == 1 else 'were'} not run"
     if moves.unknown:
         return f"nothing was expected of {moves.unknown:,} of its moves"
     if promised is None or kept is None:

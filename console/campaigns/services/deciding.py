@@ -19,6 +19,7 @@ from console.plans.models import Plan
 from console.rest.errors import Conflict
 from console.tenancy.services import Denied, require
 
+_DONE_TO = {State.ACTIVE: "started or resumed", State.PAUSED: "paused", State.ENDING: "ended"}
 STOPPABLE = (*lifecycle.COMPUTING, *lifecycle.AWAITING)
 
 
@@ -123,11 +124,19 @@ def _become(row: Campaign, user: Any, sources: tuple[State, ...], target: State,
         take(row)
         said = {"state": target, "state_reason": reason, "waits_for": "", **fields}
         if not Campaign.objects.filter(pk=row.pk, state__in=sources).update(**said):
-            raise Conflict(
-                f"Campaign {row.pk} is {row.get_state_display().lower()}: it cannot become {target.label.lower()}."
-            )
+            raise Conflict(_why_not(row, target))
         write_down(row, user, f"campaign.{target.value}", reason)
         enqueue("campaigns.turn")
+
+
+def _why_not(row: Campaign, target: State) -> str:
+    """Whose act came first, in a sentence: whoever lost a race reads it."""
+    row.refresh_from_db()
+    because = f" (“{row.state_reason}”)" if row.state_reason else ""
+    now = f"Campaign {row.pk} is {row.get_state_display().lower()}"
+    if row.state == target:
+        return f"{now} already{because}."
+    return f"{now}{because}: it cannot be {_DONE_TO.get(target, target.label.lower())}."
 
 
 def _change(

@@ -289,11 +289,12 @@ def _ask(row: Campaign, group: Group, one: pace.Ask, seen: _Seen, at: datetime) 
 def _because(row: Campaign, group: Group, nodes: int) -> str:
     """What who approves must know: more than moves follows from a yes."""
     of = Group.objects.filter(campaign=row).count()
+    whose, stay = ("node is", "stays") if nodes == 1 else (f"{nodes} nodes are", "stay")
     then = (
-        f"its {nodes} nodes are cordoned while it runs and stay out of service until the work on them is done, about "
+        f"its {whose} cordoned while it runs and {stay} out of service until the work on them is done, about "
         f"{row.work_minutes} min"
         if row.source.acts
-        else f"its {nodes} nodes are then cordoned and worked on by hand, about {row.work_minutes} min"
+        else f"its {whose} then cordoned and worked on by hand, about {row.work_minutes} min"
     )
     return f"campaign {row.pk}, {row.name}, group {group.position + 1} of {of} ({group.name}): {row.reason}; {then}"
 

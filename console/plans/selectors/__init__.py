@@ -1,5 +1,6 @@
 """What people and services read about plans; viewer first."""
 
+from console.plans.selectors.acts import last_act
 from console.plans.selectors.checkpoints import expected_words, promised_words, waiting_for_checkpoints
 from console.plans.selectors.checks import (
     REST_CHANGED,
@@ -9,6 +10,7 @@ from console.plans.selectors.checks import (
     Check,
     approval_checks,
     resume_checks,
+    stale_words,
     start_checks,
 )
 from console.plans.selectors.comparing import comparable, comparison
@@ -103,6 +105,7 @@ __all__ = [
     "is_held",
     "kept_by_reason",
     "kept_nodes",
+    "last_act",
     "left_out",
     "level_of",
     "lock_groups",
@@ -135,6 +138,7 @@ __all__ = [
     "rules_for",
     "rules_of",
     "stages",
+    "stale_words",
     "start_checks",
     "stopping",
     "stops",

@@ -1,5 +1,6 @@
 """The conditions of an action: the page draws them, the service obeys them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,6 +10,7 @@ from django.utils import timezone
 from console.inventory.choices import WATCHED
 from console.plans.choices import State, Verdict
 from console.plans.models import Plan
+from console.plans.selectors.acts import because
 from console.plans.selectors.freezing import freeze_over, frozen_words
 from console.plans.selectors.holding import held_targets, held_words
 from console.plans.selectors.passing import GLASS_NEXT, gate_of, passed
@@ -104,15 +106,14 @@ def _checked(plan: Plan) -> str:
 
 def _in_state(plan: Plan, wanted: State, label: str) -> Check:
     words = plan.get_state_display().lower()
-    # The reason of an approval is the approver's own words: it explains no refusal.
-    because = f" ({plan.reason.rstrip('.')})" if plan.reason and plan.state != State.APPROVED else ""
+    told = "" if plan.state == wanted else because(plan)
     next_step = NEXT_STEPS.get(State(plan.state), "" if plan.is_running else "Compute a new plan.")
     return Check(
         "state",
         label,
         plan.state == wanted,
         "" if plan.state == wanted else words,
-        f"Plan {plan.pk} is {words}{because}.",
+        f"Plan {plan.pk} is {words}{told}.",
         next_step=next_step,
     )
 
@@ -242,14 +243,20 @@ def _not_frozen(plan: Plan, now: datetime) -> Check:
     )
 
 
+def stale_words(plan: Plan, changes: Iterable[dict[str, Any]]) -> str:
+    hit = len({move for change in changes for move in change["moves"]})
+    moves = plan.headline.get("moves", 0)
+    return f"{hit:,} of {plural(moves, 'move')} no longer hold{'s' if moves == 1 else ''}"
+
+
 def _holds(plan: Plan) -> Check:
     moves = plan.headline.get("moves", 0)
     hit = len({move for change in plan.changes for move in change["moves"]})
     return Check(
         "holds",
-        f"All {moves:,} moves hold",
+        "The move holds" if moves == 1 else f"All {moves:,} moves hold",
         not plan.changes,
         f"{hit} stale" if plan.changes else _checked(plan),
-        f"{hit:,} of {moves:,} moves no longer hold.",
+        f"{stale_words(plan, plan.changes)}.",
         STALE_NEXT_STEP,
     )

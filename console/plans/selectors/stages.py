@@ -8,6 +8,7 @@ from typing import Any
 from console.plans import lifecycle
 from console.plans.choices import NOT_POSSIBLE, OBSERVED, REPORT, State, StepState
 from console.plans.models import Plan
+from console.plans.selectors.acts import last_act
 from console.plans.selectors.checks import (
     REST_NEXT_STEP,
     STALE_NEXT_STEP,
@@ -253,13 +254,7 @@ def _ended(user: Any, plan: Plan) -> Box:
     if user.has_perm("plans.request_plan") and plan.started_at and all(c.holds for c in rollback_checks(plan)):
         actions.add("roll-back")
     checks = approval_checks(user, plan) if state == State.STALE else []
-    why = (
-        [f"The plan {'is stale' if state == State.STALE else f'was {state.label.lower()}'}: {plan.reason}"]
-        if plan.reason and state not in (State.SUCCEEDED, State.NOTHING_TO_DO)
-        else []
-    )
-    if state == State.NOTHING_TO_DO and plan.reason:
-        why = [plan.reason]
+    why = _why_ended(plan, state)
     next_steps = [STALE_NEXT_STEP] if "drop" in actions else []
     if plan.shown_state == NOT_POSSIBLE:
         next_steps.append("See what is in the way under the reasons. Where it is a lock, ask its owner for a release "
@@ -268,6 +263,17 @@ def _ended(user: Any, plan: Plan) -> Box:
         next_steps.append("Taking it back is a plan of its own: you see what goes back and what cannot, another person "
                           "approves it, and it runs under the same checks.")  # fmt: skip
     return Box(title, checks, frozenset(actions), why, next_steps)
+
+
+def _why_ended(plan: Plan, state: State) -> list[str]:
+    if not plan.reason or state == State.SUCCEEDED:
+        return []
+    if state == State.NOTHING_TO_DO:
+        return [plan.reason]
+    act = last_act(plan)
+    if act is not None and act.actor:
+        return [act.words]
+    return [f"The plan {'is stale' if state == State.STALE else f'was {state.label.lower()}'}: {plan.reason}"]
 
 
 def _may_cancel(user: Any, plan: Plan) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from console.plans.models import KeptNode, Plan, PlanMap, Step
 from console.plans.services import aims, pricing, staying
 from console.plans.services.staying import gpu_milli_of, tenant_of
+from console.ui.figures import plural
 from console.ui.tones import reason_of
 from scheduler.cluster.occupancy import occupancy
 from scheduler.cluster.records import WHOLE_GPU_MILLI
@@ -49,7 +50,7 @@ def why_nothing(answer: core.Plan) -> str:
     reasons = [kept.reason for kept in answer.kept]
     most = max(sorted(set(reasons)), key=reasons.count)
     return (
-        f"No move is worth making: {len(reasons):,} nodes stay, "
+        f"No move is worth making: {plural(len(reasons), 'node')} stay{'s' if len(reasons) == 1 else ''}, "
         f"{reasons.count(most):,} of them first for: {reason_of(most).label.lower()}."
     )
 

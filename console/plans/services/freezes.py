@@ -80,9 +80,11 @@ def _refuse_unknown(user: Any, scope: str, cluster: str, gpu_model: str) -> None
         raise FieldError("gpu_model", f"no GPU model {gpu_model!r}; known: {', '.join(known.models) or 'none'}")
 
 
-def lift_freeze(user: Any, freeze_id: int, reason: str = "") -> Freeze:
+def lift_freeze(user: Any, freeze_id: int, reason: str) -> Freeze:
     """End a freeze before its time.  Plans that it paused stay paused until somebody resumes them."""
     require(user, "plans.set_freeze")
+    if not reason.strip():
+        raise FieldError("reason", "say why: it is kept in the audit log")
     now = timezone.now()
     with transaction.atomic():
         rows = Freeze.objects.filter(pk=freeze_id, lifted_at__isnull=True, expires_at__gt=now)

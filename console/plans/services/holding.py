@@ -218,7 +218,8 @@ def _over(plan: Plan, rows: list[RoomNode], snapshot: Snapshot) -> str:
     started = sum(len(row.takers) for row in rows)
     if plan.held_for.get("kind") == SHAPE:
         return f"met: {started} {words} started there" if started >= plan.held_for["wanted"] else ""
-    return f"met: all {len(rows)} nodes are taken by {words}" if all(row.takers for row in rows) else ""
+    nodes = "the node is" if len(rows) == 1 else f"all {len(rows)} nodes are"
+    return f"met: {nodes} taken by {words}" if all(row.takers for row in rows) else ""
 
 
 def _gang_over(purpose: dict[str, Any], words: str, snapshot: Snapshot) -> str:

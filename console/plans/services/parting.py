@@ -15,7 +15,7 @@ from console.audit import services as audit
 from console.plans import selectors
 from console.plans.choices import State
 from console.plans.models import Plan
-from console.plans.services import answers, checking
+from console.plans.services import answers, checking, pacing
 from console.plans.services.approval import addressed, approve_plan
 from console.plans.services.cutting import shorter, with_answer, without_dependents
 from console.plans.services.deriving import Descent, derive
@@ -51,6 +51,7 @@ class Part:
     headline: dict[str, Any]
     impact: list[dict[str, Any]]
     left: list[Left]
+    run_waves: int  # as the policy cuts it now
     answer: core.Plan
     on: checking.Newest
 
@@ -75,13 +76,16 @@ def part_of(user: Any, plan_id: int, tenants: Collection[str], chains: Collectio
     answer = shorter(whole, on.snapshot, kept)
     verdict = verify(answer, on.snapshot, None if plan.undoes is None else checking.signed(plan.undoes))
     moved = answers.moved_rows(answer, on.snapshot)
+    headline, impact = answers.headline(answer, on.snapshot, moved), answers.impact(answer, on.snapshot, moved)
+    run_waves, _ = pacing.paced(answer, on.snapshot, selectors.rules_for(answer.cluster, headline, impact))
     return Part(
         digest=answer.digest(),
         ok=verdict.ok,
         fault="" if verdict.ok else verdict.violations[0].detail or verdict.violations[0].kind,
-        headline=answers.headline(answer, on.snapshot, moved),
-        impact=answers.impact(answer, on.snapshot, moved),
+        headline=headline,
+        impact=impact,
         left=_left(whole, rows, kept, wanted, unloved),
+        run_waves=max(run_waves, default=-1) + 1,
         answer=answer,
         on=on,
     )

@@ -61,7 +61,7 @@ def begin(user: Any, plan: Plan, *, actor: str | None = None) -> Plan:
 def pause_plan(user: Any, plan_id: int, reason: str) -> Plan:
     """Issue no new move; those in flight go on to their end."""
     require(user, "plans.run_plan")
-    words = _because(reason, f"paused by {user}")
+    words = reason.strip()
     if Plan.objects.filter(pk=plan_id, state=State.PAUSED).exclude(waits_for="").exists():
         return _hold(user, plan_id, words)
     return change(plan_id, State.PAUSED, actor=user, reason=words)
@@ -139,7 +139,3 @@ def abort_plan(user: Any, plan_id: int, reason: str) -> Plan:
         if in_flight == 0:
             locks.release(plan)
     return plan
-
-
-def _because(reason: str, otherwise: str) -> str:
-    return reason.strip() or otherwise

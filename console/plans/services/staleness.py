@@ -24,7 +24,8 @@ def mark_stale_if_changed(plan: Plan) -> None:
     found = checking.check_again(plan)
     if found:
         go_stale(plan, found)
-        raise Conflict(f"{moves_hit(plan, found)} no longer hold.", changes=found, next_step=selectors.STALE_NEXT_STEP)
+        words = f"{selectors.stale_words(plan, found)}."
+        raise Conflict(words, changes=found, next_step=selectors.STALE_NEXT_STEP)
 
 
 def go_stale(plan: Plan, found: list[dict[str, Any]]) -> None:
@@ -32,13 +33,8 @@ def go_stale(plan: Plan, found: list[dict[str, Any]]) -> None:
         plan.pk,
         State.STALE,
         actor=None,
-        reason=f"{moves_hit(plan, found)} no longer hold",
+        reason=selectors.stale_words(plan, found),
         detail={"changes": found[:20], "count": len(found)},
         changes=found,
         ended_at=timezone.now(),
     )
-
-
-def moves_hit(plan: Plan, found: list[dict[str, Any]]) -> str:
-    hit = {move for row in found for move in row["moves"]}
-    return f"{len(hit):,} of {plan.headline.get('moves', 0):,} moves"

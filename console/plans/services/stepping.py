@@ -173,7 +173,7 @@ def finish(plan: Plan, worker: str, reached: int | None, rooms: list[RoomNode], 
 
 
 def _summary(plan: Plan, counts: dict[StepState, int], reached: int | None) -> str:
-    moves = f"{counts[StepState.SUCCEEDED]:,} of {plan.headline['moves']:,} moves done"
+    moves = f"{counts[StepState.SUCCEEDED]:,} of {plural(plan.headline['moves'], 'move')} done"
     if counts[StepState.FAILED]:
         moves += f", {counts[StepState.FAILED]:,} failed, {counts[StepState.DROPPED]:,} not run"
     elif counts[StepState.DROPPED]:
@@ -190,4 +190,4 @@ def _reached_words(plan: Plan, reached: int | None) -> str:
         return f"{reached:,} of {goal['wanted']:,} {goal['unit']} as asked"
     if back:
         return f"{reached:,} of {plural(plan.headline['moves'], 'pod')} stand where they stood"
-    return f"{reached:,} of {plan.headline['emptied']:,} nodes empty"
+    return f"{reached:,} of {plural(plan.headline['emptied'], 'node')} empty"

@@ -11,9 +11,11 @@ from console.live.services import publish
 from console.plans import lifecycle
 from console.plans.choices import State, StepState
 from console.plans.models import Plan, Stop
+from console.plans.selectors.acts import because
 from console.rest import errors
 
 STOPS = frozenset({State.PAUSED, State.HALTED, State.ABORTED})
+_DONE_TO = {State.EXECUTING: "started or resumed", State.PROPOSED: "proposed", State.PLANNING: "computed"}
 HEAVY = ("document", "impact", "curve")
 
 
@@ -105,9 +107,12 @@ def batches(rows: list[int], size: int = 500) -> Iterator[list[int]]:
 
 
 def why_not(plan_id: int, target: State) -> str:
+    """Whose act came first, in a sentence: whoever lost a race reads it."""
     plan = get_object_or_404(Plan.objects.only("state", "reason"), pk=plan_id)
     state = State(plan.state)
     if target in lifecycle.EDGES.get(state, frozenset()):
         return f"Plan {plan_id} changed while you looked at it. Read it again."
-    because = f" ({plan.reason.rstrip('.')})" if plan.reason else ""
-    return f"Plan {plan_id} is {state.label.lower()}{because}: it cannot become {target.label.lower()}."
+    now = f"Plan {plan_id} is {state.label.lower()}"
+    if state == target:
+        return f"{now} already{because(plan)}."
+    return f"{now}{because(plan)}: it cannot be {_DONE_TO.get(target, target.label.lower())}."

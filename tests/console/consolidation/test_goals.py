@@ -151,7 +151,7 @@ def test_a_gang_that_waits_gets_room_and_the_run_counts_its_seats() -> None:
     assert "chain 1" in page and "no move" in page
     started(plan)
     done = ran(plan)
-    assert (done.state, done.reason) == (State.SUCCEEDED, "1 of 1 moves done; 2 of 2 members as asked")
+    assert (done.state, done.reason) == (State.SUCCEEDED, "1 of 1 move done; 2 of 2 members as asked")
 
 
 def test_a_gang_without_room_reads_what_would_unblock_it() -> None:
@@ -170,7 +170,7 @@ def test_a_failing_node_is_replaced_by_a_spare_and_the_gang_stands_there() -> No
     plan = planned(one, {"kind": "spare", "nodes": ["a1"]})
     assert (plan.state, plan.headline["goal"]["name"]) == (State.PROPOSED, "a")
     started(plan)
-    assert ran(plan).reason == "1 of 1 moves done; 1 of 1 members as asked"
+    assert ran(plan).reason == "1 of 1 move done; 1 of 1 members as asked"
     assert where(one)["r0"] == "a3"
 
 

@@ -126,7 +126,7 @@ _API = (
     Route(
         "api:freezes", OPERATORS, "post", 201, body={"scope": "fleet", "reason": "r", "expires_at": "2199-01-01T00:00Z"}
     ),
-    Route("api:freeze-lift", OPERATORS, "post", 200, frozen),
+    Route("api:freeze-lift", OPERATORS, "post", 200, frozen, REASON),
 )
 ROUTES = (
     Route("plans:list", FLEET),
@@ -136,7 +136,7 @@ ROUTES = (
     Route("plans:release", APPROVERS, "post", 302, of(paused), REASON),
     Route("plans:freezes", FLEET),
     Route("plans:freezes", OPERATORS, "post", 302, body={"scope": "fleet", "reason": "r", "minutes": 5}),
-    Route("plans:lift", OPERATORS, "post", 302, frozen),
+    Route("plans:lift", OPERATORS, "post", 302, frozen, REASON),
     *_API,
 )
 TOPICS = {"plan": FLEET, "plans": FLEET, "freeze": SIGNED_IN}

@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 from rest_framework.test import APIClient
 
+from console.audit.models import Entry
 from console.plans.choices import State
 from console.plans.models import Plan
 from tests.builders.fleets import observed
@@ -54,7 +55,7 @@ def test_a_conflict_has_the_reason_and_the_list() -> None:
     answer = _approve(plan, {**YES, "digest": plan.digest})
     assert answer.status_code == 409
     body = answer.json()
-    assert "1 of 1 moves no longer hold" in body["errors"][0]["detail"]
+    assert "1 of 1 move no longer holds." in body["errors"][0]["detail"]
     assert {"moves", "kind", "object", "field", "was", "now"} == set(body["changes"][0])
 
 
@@ -89,8 +90,12 @@ def test_freezes_come_and_go() -> None:
     made = client.post(reverse("api:freezes"), body, "json")
     assert made.status_code == 201
     lift = reverse("api:freeze-lift", args=[made.json()["id"]])
-    assert client.post(lift).status_code == 200
-    assert client.post(lift).status_code == 409
+    for silent in ({}, {"reason": " "}):
+        refused = client.post(lift, silent, "json")
+        assert (refused.status_code, refused.json()["errors"][0]["attr"]) == (400, "reason")
+    assert client.post(lift, {"reason": "done"}, "json").status_code == 200
+    assert client.post(lift, {"reason": "done"}, "json").status_code == 409
+    assert Entry.objects.get(action="freeze.lifted").reason == "done"
     past = client.post(reverse("api:freezes"), {**body, "expires_at": "2001-01-01T00:00Z"}, "json")
     assert past.status_code == 400
     assert past.json()["errors"][0]["attr"] == "expires_at"

@@ -151,7 +151,7 @@ def test_a_freeze_stops_a_run_at_once() -> None:
     assert "power works" in frozen.reason
     with pytest.raises(services.Conflict, match="power works"):
         services.resume_plan(operator(), plan.pk)
-    services.lift_freeze(operator(), Freeze.objects.get().pk)
+    services.lift_freeze(operator(), Freeze.objects.get().pk, "power is back")
     services.resume_plan(operator(), plan.pk)
     assert ran(plan).state == State.SUCCEEDED
 
@@ -212,7 +212,7 @@ def test_a_run_that_loses_moves_and_empties_nothing_has_failed(monkeypatch: pyte
     _fail(monkeypatch, "jobs/c")
     started(plan)
     ended = ran(plan)  # nothing is left that a halt could hold back
-    assert (ended.state, ended.reason) == (State.FAILED, "1 of 2 moves done, 1 failed, 0 not run; 0 of 1 nodes empty")
+    assert (ended.state, ended.reason) == (State.FAILED, "1 of 2 moves done, 1 failed, 0 not run; 0 of 1 node empty")
 
 
 def test_when_every_move_fails_the_run_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:

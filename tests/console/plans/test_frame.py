@@ -81,7 +81,7 @@ def test_a_freeze_that_runs_out_is_told_once(
 
 def test_a_freeze_that_was_lifted_has_no_second_end(django_capture_on_commit_callbacks: Any) -> None:
     _freeze()
-    services.lift_freeze(operator(), Freeze.objects.get().pk)
+    services.lift_freeze(operator(), Freeze.objects.get().pk, "over")
     Freeze.objects.update(since=timezone.now() - timedelta(hours=2), expires_at=timezone.now() - timedelta(seconds=1))
     with django_capture_on_commit_callbacks() as callbacks:
         services.sweep()

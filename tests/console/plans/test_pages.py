@@ -16,6 +16,7 @@ from rest_framework.test import APIClient
 from console.plans import services
 from console.plans.choices import State
 from console.plans.models import Plan
+from console.plans.pages import fits_rows
 from tests.builders.fleets import observed
 from tests.builders.pages import squeezed
 from tests.builders.people import approver, operator, tenant, viewer
@@ -342,3 +343,14 @@ def _marks(plan: Plan) -> list[str]:
     items = line.split("<li")[1:]
     words = [re.sub(r"<(svg|small).*?</\1>|<[^>]*>", "", item.split(">", 1)[1], flags=re.S).strip() for item in items]
     return ["*" * ('aria-current="step"' in item) + word for item, word in zip(items, words, strict=True)]
+
+
+def test_what_fits_is_told_by_size_and_level() -> None:
+    fits = [(4, "host", 9, 9), (8, "host", 1, 2), (16, "host", None, None), (16, "asw", 0, 1), (16, "cluster", 3, 3)]
+    rows = [{"gpus": gpus, "level": level, "now": now, "then": then} for gpus, level, now, then in fits]
+    found = fits_rows({"fits": rows})
+    assert found is not None and found["levels"] == ["host", "asw", "cluster"]
+    told = [(gpus, [(cell["now"], cell["then"]) for cell in cells]) for gpus, cells in found["rows"]]
+    nothing = (None, None)
+    assert told == [(8, [(1, 2), nothing, nothing]), (16, [nothing, (0, 1), (3, 3)])]
+    assert fits_rows({}) is None

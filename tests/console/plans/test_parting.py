@@ -7,7 +7,7 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from console.audit.models import Entry
-from console.plans import services
+from console.plans import selectors, services
 from console.plans.choices import State
 from console.plans.models import Plan
 from console.tenancy.services import Denied
@@ -142,6 +142,8 @@ def test_the_page_shows_what_remains_and_approves_it() -> None:
     assert part.digest in page
     assert "the judge says yes" in page
     assert "Approve 1 move" in page
+    waves = [selectors.waves(viewer(), plan.pk), [*range(part.run_waves)]]
+    assert squeezed("<td>Waves</td>" + "".join(f'<td class="sl-num">{len(of)}</td>' for of in waves)) in page
     assert "has pods of blue" in page
     assert client.get(address + "?chains=9").status_code == 400
     assert client.get(address + "?tenant=red&tenant=unassigned").status_code == 409

@@ -1,5 +1,6 @@
 """What a stop means is said before, and is what comes of it, wherever the worker stood."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -13,8 +14,9 @@ from console.plans import execution, milestones, selectors, services
 from console.plans.choices import State, StepState
 from console.plans.milestones import Milestone
 from console.plans.models import Plan
+from console.plans.services.transition import why_not
 from tests.builders.pages import squeezed
-from tests.builders.people import operator, viewer
+from tests.builders.people import approver, operator, viewer
 from tests.builders.worlds import world
 from tests.console.plans.browsing import page_of
 from tests.console.plans.scene import move, ran, scene, started, where
@@ -99,7 +101,9 @@ def test_the_page_says_it_before_and_after(killer: list[Milestone]) -> None:
     assert "roll back 1 move by a plan of its own" in page
     assert "If you pause now" in page
     services.pause_plan(operator(), plan.pk, "look closer")
-    assert "If you pause now" not in page_of(operator(), plan)
+    page = squeezed(page_of(operator(), plan))
+    assert "If you pause now" not in page
+    assert re.search("operator paused [0-9:]{8}: “look closer”", page)
     assert "2 moves not begun, 1 in flight: 0 ended well, 0 failed, 1 still in flight" in page_of(viewer(), plan)
     Plan.objects.update(heartbeat_at=timezone.now() - timedelta(seconds=31))
     ran(plan)
@@ -123,3 +127,20 @@ def test_a_move_that_fails_after_the_stop_is_told_as_failed(killer: list[Milesto
     assert stop.words == "2 moves not begun, 1 in flight: 0 ended well, 1 failed"
     assert stop.in_flight[0].words.startswith("failed, so it is where it was: there is no pod")
     assert Plan.objects.get(pk=plan.pk).state == State.PAUSED
+
+
+def test_who_comes_second_is_told_who_was_first_when_and_in_which_words() -> None:
+    plan = scene().plan(move("a", "n1", "n2"))
+
+    def told(target: State) -> str:
+        return re.sub("[0-9:]{8}", "T", why_not(plan.pk, target)).removeprefix(f"Plan {plan.pk} is ")
+
+    services.approve_plan(approver("u1"), plan.pk, plan.digest, "a")
+    assert told(State.APPROVED) == "approved already (u1 approved T: “a”)."
+    services.start_plan(operator(), plan.pk)
+    assert told(State.EXECUTING) == "running already (operator started T)."
+    services.pause_plan(operator(), plan.pk, "hold on")
+    assert told(State.APPROVED) == "paused (operator paused T: “hold on”): it cannot be approved."
+    services.abort_plan(operator("u2"), plan.pk, "enough")
+    assert told(State.EXECUTING) == "aborted (u2 aborted T: “enough”): it cannot be started or resumed."
+    assert re.search("u2 aborted [0-9:]{8}: “enough”", page_of(viewer(), plan))

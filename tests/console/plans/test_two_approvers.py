@@ -86,6 +86,7 @@ def test_lifting_the_limit_helps_later_plans_only_and_lowering_it_counts_at_once
     client = APIClient()
     client.force_authenticate(operator())
     assert client.get(reverse("api:plan", args=[small.pk])).json()["approvals_needed"] == 2
+    assert [one["approvals_needed"] for one in client.get(reverse("api:plans")).json()["results"]] == [2, 2]
     assert say_yes(small, "two").state == "approved"
 
 
