@@ -1,7 +1,8 @@
 """How pods lie on the devices of one node, for the independent judge: written from the format's text alone.
 
 Listed devices bind; then pods of whole devices; then shares by first-fit decreasing, ties by identity.  A sleeping pod
-and its borrowers together use the larger of its request and theirs.
+and its borrowers together use the larger of its request and theirs.  Pods on one device share its memory where that is
+known.
 """
 
 from collections import Counter
@@ -20,29 +21,32 @@ def overfull(node: Row, pods: list[Row]) -> bool:
 def device_rests(node: Row, pods: list[Row]) -> list[int] | None:
     """Free thousandths of each usable device, or None where the pods do not fit."""
     rest = [WHOLE] * _devices(node)
+    memory = [_device_memory(node)] * len(rest)
     own, lent = _split(pods)
     for pod in own:
         for index in pod.get("devices", []):
-            if index >= len(rest) or rest[index] < _milli(pod):
+            if index >= len(rest) or rest[index] < _milli(pod) or memory[index] < _memory(pod):
                 return None
             rest[index] -= _milli(pod)
+            memory[index] -= _memory(pod)
     loose = [p for p in own if not p.get("devices")]
     whole = sum(p["gpus"] for p in loose if _milli(p) == WHOLE) + sum(lent)
     free = [i for i, r in enumerate(rest) if r == WHOLE]
-    if whole > len(free):
+    if whole > len(free) or any(_memory(p) > _device_memory(node) for p in loose):
         return None
     for index in free[:whole]:
         rest[index] = 0
-    return _shares(rest, [p for p in loose if _milli(p) < WHOLE])
+    return _shares(rest, memory, [p for p in loose if _milli(p) < WHOLE])
 
 
-def _shares(rest: list[int], pods: list[Row]) -> list[int] | None:
+def _shares(rest: list[int], memory: list[float], pods: list[Row]) -> list[int] | None:
     for pod in sorted(pods, key=lambda p: (-_milli(p), p.get("namespace", "default"), p["name"])):
-        open_ = [i for i, r in enumerate(rest) if r >= _milli(pod)][: pod["gpus"]]
-        if len(open_) < pod["gpus"]:
+        good = [i for i, r in enumerate(rest) if r >= _milli(pod) and memory[i] >= _memory(pod)]
+        if len(good) < pod["gpus"]:
             return None
-        for index in open_:
+        for index in good[: pod["gpus"]]:
             rest[index] -= _milli(pod)
+            memory[index] -= _memory(pod)
     return rest
 
 
@@ -94,6 +98,16 @@ def mig_of(node: Row) -> Counter[str]:
 def _devices(node: Row) -> int:
     failed = sum(d.get("health") == "failed" or bool(d.get("mig")) for d in node.get("devices", []))
     return int(min(node["gpus"] - failed, node.get("allocatable_gpus", node["gpus"])))
+
+
+def _device_memory(node: Row) -> float:
+    """MiB of each device; nothing known limits nothing."""
+    return float(node.get("gpu_memory_mib") or "inf")
+
+
+def _memory(pod: Row) -> int:
+    """MiB that the pod holds on each device that it lies on; a pod without GPUs lies on none."""
+    return int(pod.get("gpu_memory_mib", 0)) if pod["gpus"] else 0
 
 
 def _milli(pod: Row) -> int:
