@@ -48,7 +48,7 @@ def number_words(name: str, value: Any) -> tuple[str, str]:
         return label or _spaced(name), "unknown"
     if not isinstance(value, int) or isinstance(value, bool):
         words = str(value)
-        return label or _spaced(name), _spaced(words) if name in ("short_of", "fault", "cause", "limit") else words
+        return label or _spaced(name), _spaced(words) if name in ("short_of", "fault", "cause", "limit", "unit") else words
     if name == "possible":
         return _NAMES[name], "yes" if value else "no"
     if name.endswith("_milli_gpu_hours"):
@@ -96,6 +96,8 @@ def _constraint(numbers: Mapping[str, Any]) -> str:
 def numbers_for(reason: Mapping[str, Any], scope: frozenset[str] | None) -> dict[str, Any]:
     """The figures behind the sentence; of reasons that may name others only what is the job's own."""
     numbers = dict(reason["numbers"])
+    if reason["word"] == Reason.SPENT and numbers.get("until"):
+        numbers.pop("over_s", None)  # the same instant on the cluster's own clock
     if scope is None or reason["word"] in PLAIN or (reason["word"] == Reason.QUOTA and numbers.get("at") in scope):
         return numbers
     if reason["word"] == Reason.SPENT:
