@@ -41,6 +41,9 @@ _NAMES = {"at": "account", "possible": "possible at all", "until_s": "until", "s
           "over_s": "free again"}  # fmt: skip
 
 
+_CODED = ("short_of", "fault", "cause", "limit", "unit")  # whose values are words of the core
+
+
 def number_words(name: str, value: Any) -> tuple[str, str]:
     """A figure of the core as people read it: its name without the unit, and its value with it."""
     label = _NAMES.get(name)
@@ -48,7 +51,7 @@ def number_words(name: str, value: Any) -> tuple[str, str]:
         return label or _spaced(name), "unknown"
     if not isinstance(value, int) or isinstance(value, bool):
         words = str(value)
-        return label or _spaced(name), _spaced(words) if name in ("short_of", "fault", "cause", "limit", "unit") else words
+        return label or _spaced(name), _spaced(words) if name in _CODED else words
     if name == "possible":
         return _NAMES[name], "yes" if value else "no"
     if name.endswith("_milli_gpu_hours"):
