@@ -15,7 +15,7 @@ from scheduler.consolidation.columns import NONE, Arena
 from scheduler.consolidation.draft import Draft
 from scheduler.consolidation.limbo import with_limbo
 from scheduler.consolidation.params import Progress
-from scheduler.consolidation.rounds import NO_LIMIT, Search
+from scheduler.consolidation.rounds import NO_LIMIT, NOBODY, Search
 from scheduler.consolidation.seating import A_MOVE, DIRECT, HOPELESS, prices_of, seat_all
 from scheduler.plan.goal import Goal, Seat
 from scheduler.plan.plan import Kept, Plan
@@ -25,6 +25,7 @@ CHECKS = 400_000  # candidates looked at for one pod
 ATTEMPTS = 4  # each with other prices
 LARGE = 2_000  # nodes of a cluster that gets one attempt
 HOMES = 24  # domains in which room is made, those with most free GPUs first
+BEGINNINGS = 24  # nodes that are filled before seats are taken where there is room already, the cheapest first
 
 Home = tuple[int, int]  # level and domain, NONE where the pods may stand anywhere
 
@@ -51,10 +52,13 @@ class Filling(Draft):
     direct: Filled
 
     def plan(self, chains: int) -> Plan:
+        """Of a plan that gives up seats which were there, the first chains alone may reach less: then nothing moves."""
         made = Draft.plan(self, chains)
         kept = max((move.chain for move in made.moves), default=NONE) + 1
         from_ = self.found.seats if kept else self.direct.seats
         seats = tuple(self._seat(*one) for one in from_ if one[2] < kept)
+        if kept and len(seats) <= len(self.direct.seats):
+            return self.plan(0)
         goal = msgspec.structs.replace(self.goal, reached=len(seats), before=len(self.direct.seats), seats=seats)
         return msgspec.structs.replace(made, goal=goal, bound=bound_of(self.upper, goal.reached))
 
@@ -94,7 +98,32 @@ def search(
                 if by.stopped(at, f"in attempt {attempt + 1}"):
                     return best, direct
                 best = max(best, _at(by, pods, places, home, by.params.depth - 1, attempt, stay), key=_score(by))
+    if fallback is not None and _more_could(by, best, pods):
+        best = _given_up(by, pods, pools, fallback, stay, best)
     return best, direct
+
+
+def _more_could(by: Search, best: Filled, pods: Longs) -> bool:
+    """Whether seats are missing that nothing rules out, in a cluster where looking for them is cheap."""
+    few = len(by.compiled.arena.node) <= LARGE
+    return few and 1 < len(pods) > len(best.seats) < by.upper and by.params.depth > 0
+
+
+def _given_up(by: Search, pods: Longs, pools: Sequence[Bools], home: Home, stay: Longs, best: Filled) -> Filled:
+    """The best also of the searches that fill one node first: a seat that is there may be worth less than what it holds
+    up.
+    """
+    a = by.compiled.arena
+    for places in pools:
+        seats = np.flatnonzero(by.compiled.takes & places)
+        prices = prices_of(a, int(_largest_first(a.pod, pods)[0]), seats)
+        for i in np.argsort(prices, kind="stable")[: min(BEGINNINGS, int((prices < HOPELESS).sum()))].tolist():
+            at = Progress(ATTEMPTS, ATTEMPTS, i + 1, len(seats), len(best.seats), len(best.log))
+            if by.stopped(at, "in the search that gives seats up") or len(best.seats) == min(by.upper, len(pods)):
+                return best
+            found = _at(by, pods, places, home, by.params.depth - 1, 0, stay, seats[i : i + 1])
+            best = max(best, found, key=_score(by))
+    return best
 
 
 def _score(by: Search) -> Callable[[Filled], tuple[int, int, int, int]]:
@@ -127,8 +156,17 @@ def inside(a: Arena, home: Home) -> Bools:
     return np.asarray(a.at_level[level] != NONE if domain == NONE else a.at_level[level] == domain)
 
 
-def _at(by: Search, pods: Longs, places: Bools, home: Home, levels: int, attempt: int, stay: Longs) -> Filled:
-    """One search, on tables of its own."""
+def _at(
+    by: Search,
+    pods: Longs,
+    places: Bools,
+    home: Home,
+    levels: int,
+    attempt: int,
+    stay: Longs,
+    begin: Longs = NOBODY,
+) -> Filled:
+    """One search, on tables of its own; nodes of ``begin`` are filled before all others."""
     a = with_limbo(by.compiled.arena, pods, stay)
     a.node[:-1, c.N_OPEN] = by.compiled.takes
     limit = by.params.max_moves
@@ -138,6 +176,9 @@ def _at(by: Search, pods: Longs, places: Bools, home: Home, levels: int, attempt
     seats = np.flatnonzero(by.compiled.takes & places & inside(by.compiled.arena, home))
     dice = np.random.default_rng([by.seed, attempt])
     noise = (dice.random(len(seats)) * attempt * A_MOVE).astype(np.int64)
+    if len(begin):
+        seat_all(a, order, begin, members, levels, TRIES, CHECKS, np.zeros(len(begin), np.int64))
+        order = order[a.pod[order, c.P_NODE] == len(a.node) - 1]
     if levels != DIRECT and attempt % 2 == 0:
         seat_all(a, order, seats, members, DIRECT, TRIES, CHECKS, noise)
         order = order[a.pod[order, c.P_NODE] == len(a.node) - 1]

@@ -72,6 +72,8 @@ def gained(plan: Plan, chains: Sequence[int]) -> int:
         return goal.before + len(chains)
     if goal.kind == SPARE:
         return goal.reached if chains else 0
+    if not chains:
+        return goal.before  # seats that the plan gives up for others are there
     return sum(seat.chain is None or seat.chain in set(chains) for seat in goal.seats)
 
 

@@ -184,3 +184,12 @@ def test_only_models_in_scope_count() -> None:
     made = world().node("n1", gpu_model="H20").node("n2", gpu_model="H100")
     plan = roomy(made, "8G64C", 2, models=("H20",))
     assert (reached(plan), seats(plan), goal(plan).models) == ((1, 2), {"slot 1": "n1"}, ("H20",))
+
+
+def test_a_seat_that_is_there_is_given_up_for_two_others() -> None:
+    """n1 and n2 have a seat each; s leaves n2 for the place of the one on n1, and n2 has three."""
+    made = world().node("n1", gpus=4, max_pods=3).node("n2", gpus=4).pod("a", "n1", 2, locked=True)
+    made.pod("c", "n1", 0, locked=True).pod("s", "n2", 2).pod("b", "n2", 1, locked=True)
+    plan = roomy(made, "1G1C", 3)
+    assert (reached(plan), goal(plan).before, moves_of(plan)) == ((3, 3), 2, [("jobs/s", "n2", "n1")])
+    assert marginal(plan) == [(0, 2), (1, 3)]
