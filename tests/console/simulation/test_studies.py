@@ -191,7 +191,7 @@ def test_ranges_and_words_are_those_of_the_core() -> None:
     assert {name: rules.meaning for name, rules in CORE.items()} == NAMED
     every = {name: rules.consolidate_every_s for name, rules in CORE.items() if rules.consolidate_every_s}
     assert every == CONSOLIDATES_EVERY_S
-    assert (tuple(FIGURES), set(UPWARD), tables.CAUSES) == (tradeoff.FIGURES, tradeoff.UPWARD, columns.CAUSES)
+    assert (tuple(FIGURES), frozenset(UPWARD), tables.CAUSES) == (tradeoff.FIGURES, tradeoff.UPWARD, columns.CAUSES)
     for field, words in WORDS.items():
         for word in words.values:
             made(field, word)
