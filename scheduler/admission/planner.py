@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from scheduler.admission.allowed import by_quota
 from scheduler.admission.backfill import Backfill, Reservation, backfills, ends_of, reserve
 from scheduler.admission.classes import ahead_words, called
 from scheduler.admission.diagnosis import Ground, Verdict, awaited_quota, ground_of, judge, quota_reason
 from scheduler.admission.jobs import Job, pending_jobs
 from scheduler.admission.order import QueueRules, queue_order
 from scheduler.admission.promises import Lent, lent_of
-from scheduler.admission.quota import Book, Refusal, book_of
+from scheduler.admission.quota import Book, book_of
 from scheduler.admission.reasons import CAPACITY, FITS_NOW, FRAGMENTATION, PRECEDENCE, QUEUED, TOPOLOGY, Reason, first
 from scheduler.admission.spending import spent_reason
 from scheduler.cluster.feasibility import eligibility
@@ -158,9 +159,9 @@ def _walk(ground: Ground, stage: _Stage, jobs: Sequence[Job]) -> Iterator[Explan
 
 
 def _explained(ground: Ground, stage: _Stage, job: Job, position: int) -> Explanation:
-    refusal, only = _by_quota(ground.snapshot, ground.later_book, job)
+    refusal, only = by_quota(ground.snapshot, ground.later_book, job)
     spent = ground.book.spent(job.tenant, job.charged_at(ground.snapshot), job.gpu_milli)
-    held = _by_quota(ground.snapshot, ground.book, job)[0] if refusal is None and ground.leaving else None
+    held = by_quota(ground.snapshot, ground.book, job)[0] if refusal is None and ground.leaving else None
     verdict = judge(ground, job, only)
     reasons = list(verdict.reasons)
     if refusal is not None:
@@ -212,24 +213,9 @@ def _starts(snapshot: Snapshot, seats: Seats) -> Reason:
     return Reason(FITS_NOW, sentence, {"nodes": len(names), "first_node": names[0]})
 
 
-def _by_quota(snapshot: Snapshot, book: Book, job: Job) -> tuple[Refusal | None, Bools | None]:
-    """The refusal of least shortage where no model is left; else the nodes of those models that are, None for all."""
-    models = [m for m in job.models if m in snapshot.models] or list(snapshot.models)
-    if not job.gpu_milli or not models:
-        return None, None
-    found = {model: book.check(job.tenant, model, job.gpu_milli, lp=job.lp) for model in models}
-    refusals = [refusal for refusal in found.values() if refusal is not None]
-    if len(refusals) == len(models):
-        return min(refusals, key=lambda refusal: (refusal.missing_milli, refusal.model)), None
-    if not refusals:
-        return None, None
-    allowed = [snapshot.models.index(model) for model, refusal in found.items() if refusal is None]
-    return None, np.isin(snapshot.node_model, allowed)
-
-
 def _staged(ground: Ground, stage: _Stage, job: Job, starts: bool) -> tuple[Seats | None, Reason | None]:
     """Seats among what those before it have left, now or when others have gone, which are taken; or why none are."""
-    refusal, only = _by_quota(ground.snapshot, stage.book if starts else stage.later_book, job)
+    refusal, only = by_quota(ground.snapshot, stage.book if starts else stage.later_book, job)
     if refusal is not None:
         return None, replace(quota_reason(refusal), word=QUEUED)
     closed = stage.closed(job, ground.now_s)
