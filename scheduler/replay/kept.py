@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from scheduler.cluster.errors import InputError
+from scheduler.cluster.records import TenantRecord
 from scheduler.replay.loop import Replay, resume
 from scheduler.replay.sampling import Series
 from scheduler.replay.trace import Trace
@@ -18,7 +19,7 @@ HEAD = "head"
 
 def pack_trace(trace: Trace) -> bytes:
     """Everything that a replay starts from; ``unpack_trace`` gives an equal trace."""
-    head = {"name": trace.name, "until_s": trace.until_s, "notes": trace.notes}
+    head = {"name": trace.name, "until_s": trace.until_s, "notes": trace.notes, "tenants": trace.tenants}
     arrays: dict[str, np.ndarray] = {}
     for label, part in (("world", trace.world), ("work", trace.work)):
         head[label], found = _split(part)
@@ -34,7 +35,8 @@ def unpack_trace(packed: bytes) -> Trace:
         work = Work(**_joined(Work, head["work"], arrays, "work"))
     except (KeyError, TypeError) as error:
         raise InputError("trace", head.get("name"), "was kept by another version: read it anew") from error
-    return Trace(head["name"], world, work, head["until_s"], tuple(head["notes"]))
+    tenants = msgspec.convert(head.get("tenants", ()), tuple[TenantRecord, ...])
+    return Trace(head["name"], world, work, head["until_s"], tuple(head["notes"]), tenants)
 
 
 def pack_replay(replay: Replay) -> bytes:

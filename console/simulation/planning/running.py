@@ -9,6 +9,7 @@ from console.simulation.planning.pace import Pace, SignOfLife
 from console.simulation.planning.policies import rules_of
 from console.simulation.planning.tracing import arrivals_for, code_digest, told_of, until_of
 from scheduler.cluster.errors import InputError, ParamError
+from scheduler.replay.accounts import quota_rows
 from scheduler.replay.fates import fates_of, pack_fates
 from scheduler.replay.kept import resume_packed
 from scheduler.replay.loop import begin_replay
@@ -45,7 +46,8 @@ def _run(mine: Run) -> None:
     until, code = until_of(study, found), code_digest()
     if not services.tell_trace(mine, digest_of(found.world, found.work), told_of(found, until), until, code):
         return
-    one = begin_replay(found.world, found.work, rules, ways, seed=mine.seed, until_s=until)
+    quota = quota_rows(found.tenants, found.work.tenants, found.world.pools)
+    one = begin_replay(found.world, found.work, rules, ways, seed=mine.seed, until_s=until, quota=quota)
     kept = services.checkpoint_of(mine, code)
     pace = Pace(mine, code, one if kept is None else resume_packed(one, kept[0]), 0.0 if kept is None else kept[1])
     outcome = pace.replay.run(pace.tell)

@@ -1,6 +1,7 @@
 """Studies: what is asked, how runs come to their ends whoever carries them, and what is read of it."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -22,12 +23,14 @@ from console.simulation.services import studying
 from console.simulation.services.running import MOST_ATTEMPTS
 from console.tenancy.services import Denied
 from scheduler.cluster.errors import ParamError
+from scheduler.cluster.records import TenantRecord
 from scheduler.replay import columns, tradeoff
-from scheduler.replay.kept import pack_replay
+from scheduler.replay.kept import pack_replay, pack_trace, unpack_trace
 from scheduler.replay.loop import replay
 from scheduler.replay.rules import NAMED as CORE
 from scheduler.replay.rules import Ways
 from scheduler.replay.sources import drawn_trace
+from scheduler.replay.world import digest_of
 from scheduler.worlds.spot_trace import twin_jobs, write_spot_jobs
 from tests.builders.fleets import observed
 from tests.builders.people import approver, operator, tenant
@@ -203,6 +206,10 @@ def test_a_drawn_trace_has_about_as_many_jobs_as_the_form_says() -> None:
     for source, drawn in DRAWN.items():
         found = drawn_trace(source, seed=1, share=0.003)
         assert 0.5 < len(found.work) / (0.003 * drawn.jobs) < 2
+        given = replace(found, tenants=(TenantRecord(name="team", guarantee_gpus=8),))
+        again = unpack_trace(pack_trace(given))
+        assert digest_of(again.world, again.work) == digest_of(found.world, found.work)
+        assert (again.tenants, again.notes, again.until_s) == (given.tenants, given.notes, given.until_s)
         assert found.until_s <= drawn.days * 86_400 <= found.until_s * 1.05
 
 
