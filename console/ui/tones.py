@@ -118,6 +118,7 @@ REASONS: dict[str, Reason] = {
     "host_port": Reason("plug", "Host port in use"),
     "affinity": Reason("magnet", "Pod affinity"),
     "anti_affinity": Reason("magnet-off", "Pod anti-affinity"),
+    "together": Reason("magnet", "Pods that want each other would have to go together"),
     "cordoned": Reason("barrier-block", "Cordoned"),
     "not_ready": Reason("plug-off", "Not ready"),
     "cluster": Reason("server", "Other cluster"),

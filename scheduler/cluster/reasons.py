@@ -30,4 +30,7 @@ PLAN_REASONS = ("emptied", "empty")
 # moves left it out, the search was stopped before it, or all was asked for and others stay.  The last stands for nodes
 # that would take its pods and are kept apart from the plan: held for others, or to be drained next.
 APART = "apart"
-KEPT_REASONS = ("receives", "scope", "max_moves", "stopped", "whole", APART)
+# Why a pod that finds no company elsewhere finds none in any plan: it and others of its node want each other, so none
+# of them can go first, and a copy is company only from the end of its wave on.
+TOGETHER = "together"
+KEPT_REASONS = ("receives", "scope", "max_moves", "stopped", "whole", APART, TOGETHER)

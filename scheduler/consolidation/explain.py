@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.cluster.feasibility import Eligibility
-from scheduler.cluster.reasons import IMMOVABLE
+from scheduler.cluster.reasons import IMMOVABLE, TOGETHER
 from scheduler.cluster.snapshot import Bools, Bytes, Ints, Longs, Snapshot
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import Compiled, group_alike, number_alike, settle_all
 from scheduler.consolidation.columns import COUNTED_REASONS, LENT, NONE, Arena
+from scheduler.consolidation.mutual import mutual
 from scheduler.consolidation.params import Params
 from scheduler.consolidation.probe import ask_all
 from scheduler.consolidation.shelves import fill_shelves
@@ -90,6 +91,8 @@ class _Reasons:
             ]
             for f in range(first[i], first[i + 1]):
                 word = COUNTED_REASONS[reasons[f] if reasons[f] != NONE else self._commonest(same[f], own[f])]
+                if word == "affinity" and pods[f] in mutual(self.compiled.arena, n):
+                    word = TOGETHER
                 amount = missing[f] or None
                 unit = None if amount is None else UNITS[word]
                 blockers.append(Blocker(pod=self.snapshot.pod_key(pods[f]), constraint=word, missing=amount, unit=unit))

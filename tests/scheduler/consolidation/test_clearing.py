@@ -155,6 +155,18 @@ def test_a_shorter_plan_reaches_less_and_says_so() -> None:
     assert [v.object for v in verify(whole, snapshot).violations] == ["whole"]
 
 
+def test_pods_that_want_each_other_would_have_to_go_together() -> None:
+    """Neither can go first; d wants company too and could follow the third pod, which moves alone."""
+    made = world().nodes("n1", "n2").pod("x", "n2", 1, locked=True, labels={"app": "x"})
+    made.pod("b", "n1", 1, labels={"app": "b"}, affinity=["app=c"])
+    made.pod("c", "n1", 1, labels={"app": "c"}, affinity=["app=b"])
+    made.pod("e", "n1", 1, labels={"app": "e"}).pod("d", "n1", 1, labels={"app": "d"}, affinity=["app=e"])
+    for plan in (plan_of(made), drained(made, "n1")):
+        kept = kept_of(plan)["n1"]
+        assert (plan.moves, kept.reason) == ((), "together")
+        assert [b.pod for b in kept.blockers if b.constraint == "together"] == ["jobs/b", "jobs/c"]
+
+
 @pytest.mark.parametrize(
     ("asked", "field"),
     [

@@ -119,6 +119,13 @@ def test_company_that_leaves_in_the_same_wave_does_not_count() -> None:
     assert kinds(plan(snapshot, later, drains={"x": "n1"}), snapshot) == []
 
 
+def test_a_copy_that_has_just_begun_is_no_company_yet() -> None:
+    """Else a wave could not be run in parts."""
+    made = world().nodes("n1", "n2").pod("a", "n1", labels={"app": "a"}, affinity=["app=b"])
+    snapshot = made.pod("b", "n1", labels={"app": "b"}, affinity=["app=a"]).pod("c", "n2", locked=True).snapshot()
+    assert kinds(plan(snapshot, [("a", "n2", 0), ("b", "n2", 0)]), snapshot) == ["affinity"]
+
+
 def test_the_old_copy_still_repels_in_its_last_wave() -> None:
     made = world().nodes("n1", "n2", "n3").pod("a", "n1", anti_affinity=["app=x"]).pod("x", "n2", labels={"app": "x"})
     made.pod("stay", "n2", locked=True).pod("z", "n3", locked=True)
