@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from scheduler.cluster.mobility import immovable
+from scheduler.cluster.mobility import bound_domains, immovable
 from scheduler.cluster.occupancy import Occupancy
 from scheduler.cluster.reasons import IMMOVABLE
+from scheduler.cluster.room import at_home
 from scheduler.cluster.snapshot import Longs, Snapshot
 from scheduler.consolidation import columns as c
 from scheduler.consolidation.arena import compile_arena
@@ -79,7 +80,8 @@ def replace_node(snapshot: Snapshot, params: Params, seed: int, progress: Report
     compiled = compile_arena(snapshot, np.zeros(len(snapshot.node_name), np.bool_))
     by = Search(compiled, params, seed, switches(snapshot), len(members), report=progress, clock=clock)
     by.started = clock() if clock else 0.0
-    log = NO_MOVES if refused else _best(by, members, _spares(snapshot, failing, level, switch), failing, stay)
+    spares = _spares(snapshot, failing, level, switch)
+    log = NO_MOVES if refused else _best(by, members, spares, failing, stay)
     goal = Goal(
         kind=params.goal.kind,
         name=switch,
@@ -90,7 +92,7 @@ def replace_node(snapshot: Snapshot, params: Params, seed: int, progress: Report
         reached=0,
         before=0,
         unit="members",
-        refused=refused or ("" if len(log) else _nowhere(by, level, switch)),
+        refused=refused or ("" if len(log) else _nowhere(by, snapshot, members, spares, level, switch)),
     )
     install(compiled.arena, log)
     upper = 0 if refused else len(members)
@@ -116,11 +118,25 @@ def _refused(held: tuple[Kept, ...], level: str) -> str:
     return ""
 
 
-def _nowhere(by: Search, level: str, switch: str) -> str:
+def _nowhere(by: Search, snapshot: Snapshot, members: Longs, spares: Longs, level: str, switch: str) -> str:
     if by.notes:
         return ""
     where = "of the cluster" if level == CLUSTER else f"under {level} {switch}"
-    return f"no other node {where} has room for all of them, or can be given it"
+    held, home = _held_in(snapshot, members, spares)
+    if held and not home:
+        return f"its gang {held}, and no other usable node {where} stands there"
+    narrower = f", and its gang {held}" if 0 < len(home) < len(spares) else ""
+    return f"no other node {where} has room for all of them, or can be given it{narrower}"
+
+
+def _held_in(snapshot: Snapshot, members: Longs, spares: Longs) -> tuple[str, list[int]]:
+    """The network domain that a member has to stay in, in words, and the nodes of ``spares`` where all may stand."""
+    bound = bound_domains(snapshot)
+    homes = [bound[p] for p in members.tolist() if p in bound]
+    fit = [n for n in spares.tolist() if all(at_home(snapshot, n, home) for home in homes)]
+    places = sorted({place for home in homes for place in home.items() if place[1] >= 0})
+    names = (f"{snapshot.levels[at]} {snapshot.domain_name[d]}" for at, d in places)
+    return (f"requires one {snapshot.levels[places[0][0]]} and runs in {', '.join(names)}" if places else ""), fit
 
 
 def _spares(snapshot: Snapshot, failing: int, level: str, switch: str) -> Longs:

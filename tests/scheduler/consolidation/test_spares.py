@@ -53,6 +53,17 @@ def test_another_switch_is_no_place_for_it() -> None:
     )
 
 
+def test_a_gang_that_requires_its_switch_finds_no_spare_elsewhere() -> None:
+    """Not for want of room: far is empty, and the switch that the gang requires has no other node, or a full one."""
+    anywhere, need = Ask(kind="spare", nodes=("bad",), level="cluster"), {"required": "asw"}
+    made = world().asw("s").node("bad").asw("t").node("far").gang("g", 1, topology=need).pod("w0", "bad", 8, gang="g")
+    assert goal(plan_of(made, goal=anywhere)).refused == (
+        "its gang requires one asw and runs in asw s, and no other usable node of the cluster stands there"
+    )
+    made.asw("s").node("full").pod("x", "full", 8, locked=True)
+    assert goal(plan_of(made, goal=anywhere)).refused.endswith(", and its gang requires one asw and runs in asw s")
+
+
 def test_all_members_of_the_node_go_together() -> None:
     made = world().asw("s").node("bad").nodes("n1", "n2").gang("g", 2)
     made.pod("w0", "bad", 4, gang="g").pod("w1", "bad", 4, gang="g").pod("a", "n1", 4, locked=True)
