@@ -11,7 +11,7 @@ import numpy as np
 from scheduler.cluster.feasibility import eligibility
 from scheduler.cluster.mobility import immovable
 from scheduler.cluster.reasons import ELIGIBILITY
-from scheduler.cluster.room import Block, blocking_reason, faults, pods_by_node
+from scheduler.cluster.room import Block, attracted, blocking_reason, faults, pods_by_node
 from scheduler.cluster.snapshot import Bools, Snapshot
 from scheduler.consolidation.filling import Filled
 from scheduler.consolidation.wishes import Wish
@@ -36,6 +36,17 @@ class _Cluster:
 
     def residents(self, node: int) -> list[int]:
         return self.there.get(node, [])
+
+    def holds(self, pod: int, short: str) -> bool:
+        """Whether the pod has some of it; who runs on slices of a device has none of the whole ones."""
+        snapshot = self.snapshot
+        if snapshot.pod_agent[pod]:
+            return False
+        if short == "memory":
+            return bool(snapshot.pod_memory_mib[pod] > 0)
+        if short == "cpu":
+            return bool(snapshot.pod_cpu_milli[pod] > 0)
+        return bool(snapshot.pod_gpus[pod] > 0) and not snapshot.pod_specs[snapshot.pod_spec[pod]].mig
 
 
 def with_reasons(wish: Wish, plan: Plan, found: Filled) -> Plan:
@@ -105,6 +116,15 @@ def _distance(block: Block) -> tuple[int, int]:
     return LEAST.index(block.reason), block.missing
 
 
+def _would_hold(cluster: _Cluster, pod: int, node: int, short: str) -> bool:
+    """Whether the node holds the pod once nobody is left there who holds what is short, and the others are company."""
+    snapshot, here = cluster.snapshot, cluster.residents(node)
+    agents = [p for p in here if snapshot.pod_agent[p]]
+    others = [p for p in here if not cluster.holds(p, short)]
+    too_small = any(block.reason != "affinity" for block in faults(snapshot, node, agents, [pod]))
+    return not too_small and attracted(snapshot, pod, others)
+
+
 def _nearest(
     cluster: _Cluster, pod: int, near: list[tuple[tuple[int, int], int, Block]]
 ) -> tuple[int, Block | None, tuple[str, ...]]:
@@ -112,10 +132,9 @@ def _nearest(
     best: tuple[int, int, Block, tuple[str, ...]] | None = None
     for _, n, block in [one for one in near if one[0][0] < len(LEAST)][:NEAR]:
         here = cluster.residents(n)
-        fixed = [p for p in here if cluster.stays[p] and not cluster.snapshot.pod_agent[p]]
-        agents = [p for p in here if cluster.snapshot.pod_agent[p]]
-        if next(faults(cluster.snapshot, n, agents, [pod]), None) is not None:
-            continue  # too small for it, whoever goes
+        fixed = [p for p in here if cluster.stays[p] and cluster.holds(p, block.reason)]
+        if not _would_hold(cluster, pod, n, block.reason):
+            continue
         if best is None or len(fixed) < best[0]:
             best = len(fixed), n, block, tuple(cluster.snapshot.pod_key(p) for p in fixed)
     if best is not None:

@@ -193,3 +193,12 @@ def test_a_seat_that_is_there_is_given_up_for_two_others() -> None:
     plan = roomy(made, "1G1C", 3)
     assert (reached(plan), goal(plan).before, moves_of(plan)) == ((3, 3), 2, [("jobs/s", "n2", "n1")])
     assert marginal(plan) == [(0, 2), (1, 3)]
+
+
+def test_slices_of_a_device_hold_no_whole_gpu_and_company_does_not_hide_who_does() -> None:
+    """n1 has three whole devices, of which l holds two; w wants two and the company of s, which has a slice."""
+    devices = [{"index": 0, "mig": [{"profile": "1g.10gb", "count": 4}]}, *({"index": i} for i in (1, 2, 3))]
+    made = world().node("n1", gpus=4, devices=devices).pod("l", "n1", 2, locked=True)
+    made.pod("s", "n1", 0, mig={"1g.10gb": 1}, labels={"app": "s"}, locked=True)
+    missing = goal(seated(made.pod("w", None, 2, affinity=["app=s"]), "jobs/w")).unseated
+    assert [(m.reason, m.missing, m.node, m.blockers) for m in missing] == [("gpus", 1, "n1", ("jobs/l",))]
