@@ -204,7 +204,7 @@ export function setPaused(paused) {
 function wording() {
   if (status.state === "signed out") return ["offline", "Signed out", "sign in again"];
   if (status.state === "not allowed") return ["offline", "Not allowed", ""];
-  if (isPaused()) return ["paused", "Paused", `at ${clock(status.pausedAt)}, ${status.newer} newer`];
+  if (isPaused()) return ["paused", "Paused", `${status.newer} newer since ${clock(status.pausedAt)}`];
   if (status.state === "connecting") return ["connecting", "Connecting", ""];
   if (status.state === "offline") {
     const seconds = Math.ceil((status.retryAt - Date.now()) / 1000);
