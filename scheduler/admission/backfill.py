@@ -91,6 +91,8 @@ def reserve(
 ) -> Reservation:
     """The earliest instant at which the job finds seats, and which; of others in the queue only ``taken`` is counted.
 
+    ``only`` [n]: nodes of models of which its tenant has quota, where it has of some alone.
+
     Room only grows as pods end, so that the instant is found by halves.
     """
     known = np.unique(np.maximum(ends[ends != ABSENT], ground.now_s))
@@ -133,7 +135,7 @@ def _seats(
         room = room.copy()
         for seats in taken:
             take(room, seats)
-    return find(room, job, only=only).seats
+    return find(room, job, open_nodes=only).seats
 
 
 def _unknown(ground: Ground, job: Job, ends: Longs) -> tuple[int, int]:

@@ -35,7 +35,7 @@ NAMED = 5  # pods that a sentence names
 
 
 def judge(ground: Ground, job: Job, only: Bools | None) -> Verdict:
-    """Of the job's kind; ``only`` [n]: nodes of models of which its tenant has quota, where that matters."""
+    """Of the job's kind; ``only`` [n]: nodes of models of which its tenant has quota, where it has of some alone."""
     key = (*job.kind, None if only is None else only.tobytes())
     if key not in ground.kinds:
         ground.kinds[key] = _judged(ground, job, only)
@@ -50,12 +50,12 @@ def _judged(ground: Ground, job: Job, only: Bools | None) -> Verdict:
         unseen = Reason(NOT_EVALUATED, "Nobody has looked at it yet: the searches allowed at one time were used up.")
         return Verdict((*wrong, unseen), False, False, (), True)
     ground.left -= 1
-    found = find(ground.now, job, only=only)
-    room = tuple((level, pods) for level, pods, _ in blocks(ground.now, job, only))
+    found = find(ground.now, job, open_nodes=only)
+    room = tuple((level, pods) for level, pods, _ in blocks(ground.now, job))
     if found.seats is not None:
         return Verdict(tuple(wrong), not wrong, False, room, bool(wrong))
     ground.left -= 1
-    then = find(ground.later, job, only=only) if ground.leaving else found
+    then = find(ground.later, job, open_nodes=only) if ground.leaving else found
     if then.seats is not None:
         return Verdict((*wrong, _leaving(ground, job, then)), False, not wrong, room, bool(wrong))
     return Verdict((*wrong, *_space(ground, job, then, only)), False, False, room, bool(wrong))
@@ -89,7 +89,8 @@ def _awaited(ground: Ground, pods: Bools, what: str, named: str) -> Reason:
     return Reason(WAITING_FOR_VICTIMS, sentence, numbers)
 
 
-def quota_reason(refusal: Refusal) -> Reason:
+def quota_reason(refusal: Refusal, left: tuple[str, ...] = ()) -> Reason:
+    """``left``: models of which its tenant may use so much, and on which it finds no room."""
     what = {
         CAP: f"the cap of {refusal.at} is {gpus(refusal.limit_milli)}",
         BORROWING_LIMIT: f"{refusal.at} may use {gpus(refusal.limit_milli)} of its own and borrowed {refusal.model}",
@@ -99,11 +100,13 @@ def quota_reason(refusal: Refusal) -> Reason:
         f"{refusal.tenant} asks for {gpus(refusal.asked_milli)}, and {gpus(refusal.available_milli)} may still be used:"
         f" {what}, and {gpus(refusal.used_milli)} are used.{never}"
     )
+    if left:
+        sentence += f" There is room for it on {refusal.model}, and none on {', '.join(left)}, of which it may."
     return Reason(QUOTA, sentence, {
         "tenant": refusal.tenant, "at": refusal.at, "limit": refusal.limit, "model": refusal.model,
         "asked_milli": refusal.asked_milli, "available_milli": refusal.available_milli,
         "used_milli": refusal.used_milli, "limit_milli": refusal.limit_milli, "missing_milli": refusal.missing_milli,
-        "possible": int(refusal.possible),
+        "possible": int(refusal.possible), **({"open": ", ".join(left)} if left else {}),
     })  # fmt: skip
 
 
@@ -120,7 +123,7 @@ def _space(ground: Ground, job: Job, then: Found, only: Bools | None) -> Iterato
         yield refused
         return
     ground.left -= 2
-    if job.levels and find(ground.later, job, free_of_level=True, only=only).seats is not None:
+    if job.levels and find(ground.later, job, free_of_level=True, open_nodes=only).seats is not None:
         yield _topology(ground, job, then)
         return
     yield pieces(ground, job, then, only)

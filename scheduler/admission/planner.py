@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from scheduler.admission.allowed import by_quota
+from scheduler.admission.allowed import Opening, on_model, opening_of
 from scheduler.admission.backfill import Backfill, Reservation, backfills, ends_of, reserve
 from scheduler.admission.classes import ahead_words, called
 from scheduler.admission.diagnosis import Ground, Verdict, awaited_quota, ground_of, judge, quota_reason
 from scheduler.admission.jobs import Job, pending_jobs
 from scheduler.admission.order import QueueRules, queue_order
 from scheduler.admission.promises import Lent, lent_of
-from scheduler.admission.quota import Book, book_of
+from scheduler.admission.quota import CAP, Book, Refusal, book_of
 from scheduler.admission.reasons import CAPACITY, FITS_NOW, FRAGMENTATION, PRECEDENCE, QUEUED, TOPOLOGY, Reason, first
 from scheduler.admission.spending import spent_reason
 from scheduler.cluster.feasibility import eligibility
@@ -130,6 +130,7 @@ class _Stage:
     taken: list[Seats] = field(default_factory=list)
     reserved: list[Reservation] = field(default_factory=list)
     lent: dict[tuple[object, ...], Lent | None] = field(default_factory=dict)
+    roomy: dict[tuple[object, ...], bool] = field(default_factory=dict)  # kind and model -> whether there is room
     ahead: Counter[str] = field(default_factory=Counter)  # jobs of the cluster so far, by class
 
     def closed(self, job: Job, now_s: int) -> tuple[int, ...]:
@@ -159,17 +160,18 @@ def _walk(ground: Ground, stage: _Stage, jobs: Sequence[Job]) -> Iterator[Explan
 
 
 def _explained(ground: Ground, stage: _Stage, job: Job, position: int) -> Explanation:
-    refusal, only = by_quota(ground.snapshot, ground.later_book, job)
+    opening = _opening(ground, ground.later_book, job)
     spent = ground.book.spent(job.tenant, job.charged_at(ground.snapshot), job.gpu_milli)
-    held = by_quota(ground.snapshot, ground.book, job)[0] if refusal is None and ground.leaving else None
-    verdict = judge(ground, job, only)
+    verdict = judge(ground, job, opening.nodes)
+    held = _held(ground, job, opening) if verdict.fits else None
     reasons = list(verdict.reasons)
+    refusal = _by_quota(ground, stage, job, opening, verdict)
     if refusal is not None:
-        reasons.append(quota_reason(refusal))
+        reasons.append(quota_reason(refusal, opening.open))
     if spent:
         reasons.append(spent_reason(job.tenant or "", spent))
-    stopped = refusal is not None or bool(spent)
-    if held is not None and verdict.fits:
+    stopped = opening.refusal is not None or bool(spent)
+    if held is not None:
         reasons.append(awaited_quota(ground, held))
     seats = None
     if not stopped and (verdict.fits or verdict.waits):
@@ -179,7 +181,7 @@ def _explained(ground: Ground, stage: _Stage, job: Job, position: int) -> Explan
         if seats is not None and starts:
             reasons.append(_starts(ground.snapshot, seats))
     if not stopped and seats is None and not verdict.misfit:
-        _reserve(ground, stage, job, only)
+        _reserve(ground, stage, job, opening.nodes)
     primary, others = first([*_lent(ground, stage, job, reasons)])
     found = ground.book.ranks.of(job.tenant, job.priority)
     name, called = ground.snapshot.clusters[job.cluster].name, None if found is None else found.name
@@ -213,17 +215,50 @@ def _starts(snapshot: Snapshot, seats: Seats) -> Reason:
     return Reason(FITS_NOW, sentence, {"nodes": len(names), "first_node": names[0]})
 
 
+def _opening(ground: Ground, book: Book, job: Job) -> Opening:
+    return opening_of(ground.snapshot, book, job, ground.sizes.models.get(job.cluster, ()))
+
+
+def _held(ground: Ground, job: Job, later: Opening) -> Refusal | None:
+    """The quota that pods which are leaving still use, where it finds no room on models that are open before."""
+    if not ground.leaving:
+        return None
+    now = _opening(ground, ground.book, job)
+    if now.refusal is not None:
+        return now.refusal
+    shut = [refusal for refusal in now.refusals if refusal.model in later.open]
+    return shut[0] if shut and not judge(ground, job, now.nodes).fits else None
+
+
+def _by_quota(ground: Ground, stage: _Stage, job: Job, opening: Opening, verdict: Verdict) -> Refusal | None:
+    """The refusal of least shortage of a model on which there is room; where no model is open, at least of any."""
+    if verdict.misfit or (opening.open and (verdict.fits or verdict.waits)):
+        return opening.refusal
+    for refusal in opening.refusals if verdict.fits or verdict.waits or opening.open else ():
+        if refusal.limit == CAP:
+            return refusal
+        key = (*job.kind, refusal.model)
+        if key not in stage.roomy:
+            ground.left -= 1
+            mask = on_model(ground.snapshot, refusal.model)
+            stage.roomy[key] = find(ground.later, job, open_nodes=mask).seats is not None
+        if stage.roomy[key]:
+            return refusal
+    return opening.refusal
+
+
 def _staged(ground: Ground, stage: _Stage, job: Job, starts: bool) -> tuple[Seats | None, Reason | None]:
     """Seats among what those before it have left, now or when others have gone, which are taken; or why none are."""
-    refusal, only = by_quota(ground.snapshot, stage.book if starts else stage.later_book, job)
-    if refusal is not None:
-        return None, replace(quota_reason(refusal), word=QUEUED)
-    closed = stage.closed(job, ground.now_s)
+    opening = _opening(ground, stage.book if starts else stage.later_book, job)
+    if opening.refusal is not None:
+        return None, replace(quota_reason(opening.refusal), word=QUEUED)
+    closed, only = stage.closed(job, ground.now_s), None
     if closed:
-        only = np.ones(len(ground.snapshot.node_name), np.bool_) if only is None else only.copy()
+        only = np.ones(len(ground.snapshot.node_name), np.bool_)
         only[list(closed)] = False
-    kind = (starts, *job.kind, None if only is None else only.tobytes())
-    found = None if kind in stage.hopeless else find(stage.now if starts else stage.later, job, only=only).seats
+    kind = (starts, *job.kind, opening.open if opening.refusals else (), closed)
+    room = stage.now if starts else stage.later
+    found = None if kind in stage.hopeless else find(room, job, only=only, open_nodes=opening.nodes).seats
     if found is None:
         stage.hopeless.add(kind)
         return None, Reason(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from scheduler.admission.allowed import Opening, on_model, opening_of
 from scheduler.admission.backfill import ends_of, reserve
 from scheduler.admission.claims import Claimed, claimed
 from scheduler.admission.diagnosis import Ground, ground_of
@@ -17,13 +18,16 @@ from scheduler.admission.jobs import Job
 from scheduler.admission.planner import Explained, Explanation
 from scheduler.admission.quota import BORROWING_LIMIT, CAP, Refusal
 from scheduler.admission.reasons import (
+    BUDGET_RAN_OUT,
     CAPACITY,
+    CONSTRAINT,
     FITS_NOW,
     FRAGMENTATION,
     MISCONFIGURED,
     QUOTA,
     SPENT,
     TOPOLOGY,
+    WAITING_FOR_VICTIMS,
     gpus,
     some,
 )
@@ -58,6 +62,8 @@ from scheduler.placement.victims import VictimRules
 from scheduler.plan.goal import GANG
 from scheduler.plan.plan import Plan
 
+OF_ROOM = (CONSTRAINT, TOPOLOGY, FRAGMENTATION, CAPACITY, BUDGET_RAN_OUT)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -90,10 +96,10 @@ def unblock(
     if MISCONFIGURED in words:  # its owner has to change it: what helps then is its size alone
         return tuple(_smaller(found, ground, row.job)) if row.reason.numbers.get("fault") == "size" else ()
     remedies = [
-        *_quota(found, row),
+        *_quota(found, ground, row),
         *budget_remedies(found, row),
         *_victims(found, row, limits),
-        *_moves(found, row, words, limits, seed),
+        *_moves(found, ground, row, words, limits, seed),
         *_smaller(found, ground, row.job),
         *_models(found, ground, row.job),
         *(() if words & {QUOTA, SPENT} else _patience(ground, row.job, estimates or {})),  # others' ends free no quota
@@ -117,7 +123,7 @@ def _together(remedies: list[Remedy]) -> list[Remedy]:
     with_moves = f" Together with {some(len(moves.plan.moves) if moves.plan else 0, 'move')} it would start."
     return [
         replace(one, outcome=FOUND, detail=one.detail + with_moves, numbers={**one.numbers, "together_with": MOVES})
-        if one.kind == only and one.outcome == NONE
+        if one.kind == only and one.outcome == NONE == moves.outcome
         else one
         for one in remedies
     ]
@@ -134,16 +140,18 @@ def solved(row: Explanation, remedies: tuple[Remedy, ...]) -> str:
     return next((word for word in BEST_FIRST if word in outcomes), NONE)
 
 
-def _quota(found: Explained, row: Explanation) -> Iterator[Remedy]:
-    models = [m for m in row.job.models if m in found.snapshot.models] or list(found.snapshot.models)
-    refusals = [found.book.check(row.job.tenant, model, row.job.gpu_milli, lp=row.job.lp) for model in models]
-    known = [refusal for refusal in refusals if refusal is not None]
-    if not known or len(known) < len(models) or not row.job.gpu_milli:
+def _quota(found: Explained, ground: Ground, row: Explanation) -> Iterator[Remedy]:
+    refusal = _lifted(found, ground, row)
+    if refusal is None:
         return
-    refusal = min(known, key=lambda one: (one.missing_milli, one.model))
     lenders = [] if refusal.limit == CAP else list(found.book.lenders(refusal.tenant, refusal.model))
+    mask = None if refusal.limit == CAP else on_model(found.snapshot, refusal.model)
     rest = without(row, QUOTA)
-    # More quota alone starts it only where nothing else is in its way.
+    # More quota alone starts it only where there is room on that model, and nothing else is in its way.
+    if find(ground.now, row.job, open_nodes=mask).seats is not None:
+        rest = [word for word in rest if word not in OF_ROOM]
+    elif not rest:
+        rest = [WAITING_FOR_VICTIMS]
     outcome = FOUND if not rest else NONE
     then = "it would start" if not rest else f"it would still wait: {rest[0].replace('_', ' ')}"
     yield Remedy(
@@ -155,6 +163,17 @@ def _quota(found: Explained, row: Explanation) -> Iterator[Remedy]:
             "lendable_milli": sum(milli for _, milli in lenders),
         },
     )  # fmt: skip
+
+
+def _lifted(found: Explained, ground: Ground, row: Explanation) -> Refusal | None:
+    """The quota that its reason names; where none is open and others are leaving, the one they use."""
+    opening = _opening(found, ground, row.job)
+    named = next((one.numbers["model"] for one in (row.reason, *row.others) if one.word == QUOTA), None)
+    return next((one for one in opening.refusals if one.model == named), opening.refusal)
+
+
+def _opening(found: Explained, ground: Ground, job: Job) -> Opening:
+    return opening_of(found.snapshot, found.book, job, ground.sizes.models.get(job.cluster, ()))
 
 
 def _raise(refusal: Refusal) -> str:
@@ -212,21 +231,30 @@ def _until_taken_back(found: Explained, row: Explanation, limits: Limits, answer
     )  # fmt: skip
 
 
-def _moves(found: Explained, row: Explanation, words: set[str], limits: Limits, seed: int) -> Iterator[Remedy]:
+def _moves(
+    found: Explained, ground: Ground, row: Explanation, words: set[str], limits: Limits, seed: int
+) -> Iterator[Remedy]:
+    """Onto nodes of models of which it has quota; where it has of none, of the one that ``_quota`` raises."""
     if CAPACITY in words:
         yield Remedy(MOVES, NONE, None, "GPU-seconds", "Moves free nothing: too few GPUs are free in sum.")
         return
     if not words & {FRAGMENTATION, TOPOLOGY} or not limits.moves:
         return
+    opening, lifted = _opening(found, ground, row.job), _lifted(found, ground, row)
+    models = opening.open if opening.open or lifted is None or lifted.limit == CAP else (lifted.model,)
     snapshot = restrict(found.snapshot, row.cluster)
+    if opening.refusals and models:
+        snapshot = _held_to(snapshot, {found.snapshot.pod_key(p) for p in row.job.pods}, models)
     params = Params(rounds=1, exact_up_to=0, goal=Ask(kind=GANG, name=row.key))
     plan = consolidate(snapshot, params, seed=seed)
     goal = plan.aim
     if goal is None or goal.refused or goal.reached < goal.wanted:
         yield _no_moves(plan)
         return
+    if not plan.moves:  # its reason says what it waits for: no move is no remedy
+        return
     lost = _gpu_seconds(snapshot, plan, limits.rates)
-    short = [what for word, what in ((QUOTA, "quota"), (SPENT, "budget")) if word in words]
+    short = [what for lacks, what in ((opening.refusal, "quota"), (SPENT in words, "budget")) if lacks]
     still = f" It would still need {' and '.join(short)}." if short else ""
     waves = max(plan.wave_of, default=-1) + 1
     yield Remedy(
@@ -234,6 +262,17 @@ def _moves(found: Explained, row: Explanation, words: set[str], limits: Limits, 
         f"{some(len(plan.moves), 'move')} in {some(waves, 'wave')} make room for it.{still}",
         {"moves": len(plan.moves), "plan_digest": plan.digest()}, plan,
     )  # fmt: skip
+
+
+def _held_to(snapshot: Snapshot, keys: set[str], models: tuple[str, ...]) -> Snapshot:
+    """These pods, where they use quota, accept these models alone; for planning, since its digest is that of before."""
+    specs, of = list(snapshot.pod_specs), snapshot.pod_spec.copy()
+    for p in np.flatnonzero(~snapshot.pod_live & (snapshot.pod_gpus > 0)).tolist():
+        spec = snapshot.pod_specs[snapshot.pod_spec[p]]
+        if not spec.mig and snapshot.pod_key(p) in keys:
+            of[p] = len(specs)
+            specs.append(replace(spec, gpu_models=models))
+    return replace(snapshot, pod_specs=tuple(specs), pod_spec=of)
 
 
 def _no_moves(plan: Plan) -> Remedy:

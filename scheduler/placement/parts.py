@@ -44,6 +44,10 @@ class Part:
         """Whether it matters to it of which GPU model the node is: it takes devices, or slices of them."""
         return bool(self.gpus or self.spec(snapshot).mig)
 
+    def charged(self, snapshot: Snapshot) -> bool:
+        """Whether it uses quota: devices, not slices of them."""
+        return bool(self.gpus and self.milli and not self.spec(snapshot).mig)
+
 
 class Wanted(Protocol):
     """All pods of all parts, or nobody: in one domain of each level, and on nodes of one GPU model."""

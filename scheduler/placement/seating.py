@@ -59,13 +59,21 @@ def ways_of(room: Room, job: Wanted, levels: tuple[str, ...], *, beside: bool = 
 
 
 def find(
-    room: Room, job: Wanted, *, free_of_level: bool = False, only: Bools | None = None, steps: int = STEPS
+    room: Room,
+    job: Wanted,
+    *,
+    free_of_level: bool = False,
+    only: Bools | None = None,
+    open_nodes: Bools | None = None,
+    steps: int = STEPS,
 ) -> Found:
     """Seats for the job in the room as it is.  ``only`` [n]: nodes that may be used; ``free_of_level``: anywhere.
 
+    ``open_nodes`` [n]: of models of which its tenant has quota, which matters to pods that use some of it alone.
     ``steps``: budget for jobs of several shapes.
     """
-    slots = [_within(room.slots(part), only) for part in job.parts]
+    masks = [_both(only, open_nodes if part.charged(room.snapshot) else None) for part in job.parts]
+    slots = [_within(room.slots(part), mask) for part, mask in zip(job.parts, masks, strict=True)]
     ways = ways_of(room, job, () if free_of_level else job.levels)
     wanted = np.array([len(part.pods) for part in job.parts])[:, None]
     totals = np.stack([ways.sums(i, np.minimum(count, wanted[i])) for i, count in enumerate(slots)])
@@ -77,7 +85,7 @@ def find(
     sure, budget = True, Budget(steps)
     for d, exact in _tries(order, len(job.parts)):
         inside = [ways.inside(i, d) for i in range(len(job.parts))]
-        placed = _exactly(room, job.parts, inside, slots, budget) if exact else _fill(room, job, inside, slots, only)
+        placed = _exactly(room, job.parts, inside, slots, budget) if exact else _fill(room, job, inside, slots, masks)
         if placed is not None:
             home = UNKNOWN if free_of_level or not job.levels else ways.domain(d)
             return Found(Seats(placed, home), True, int(wanted.sum()))
@@ -99,9 +107,9 @@ def take(room: Room, seats: Seats) -> None:
         room.seat(part, pods, node)
 
 
-def blocks(room: Room, job: Wanted, only: Bools | None = None) -> Iterator[tuple[str, int, int]]:
+def blocks(room: Room, job: Wanted) -> Iterator[tuple[str, int, int]]:
     """Level, how many pods like its largest ones find room in one place of it now, and a node of that place."""
-    count = _within(room.slots(job.parts[0]), only)
+    count = room.slots(job.parts[0])
     one = Asked(job.cluster, (Part(job.parts[0].shape, (job.parts[0].pods * 2)[:2]),), (), (), job.mixes)
     here = np.where(room.snapshot.node_cluster == job.cluster, count, 0)
     yield "host", int(here.max(initial=0)), int(here.argmax()) if len(here) else UNKNOWN
@@ -116,14 +124,18 @@ def _within(slots: Longs, only: Bools | None) -> Longs:
     return slots if only is None else np.where(only, slots, 0)
 
 
+def _both(one: Bools | None, other: Bools | None) -> Bools | None:
+    return other if one is None else one if other is None else one & other
+
+
 def _fill(
-    room: Room, job: Wanted, inside: Sequence[Bools], slots: Sequence[Longs], only: Bools | None
+    room: Room, job: Wanted, inside: Sequence[Bools], slots: Sequence[Longs], masks: Sequence[Bools | None]
 ) -> tuple[Placed, ...] | None:
     """Seats on these nodes; a job of several shapes is filled shape by shape, in a copy of the room."""
     placed: list[Placed] = []
     trial = room.copy() if len(job.parts) > 1 else room
     for i, part in enumerate(job.parts):
-        count = slots[i] if i == 0 else _within(trial.slots(part), only)
+        count = slots[i] if i == 0 else _within(trial.slots(part), masks[i])
         seats = _spread(trial, part, np.where(inside[i], count, 0))
         if seats is None:
             return None
