@@ -7,10 +7,10 @@ import numpy as np
 from scheduler.admission.jobs import Job
 from scheduler.admission.misfit import faults_of, sizes_of
 from scheduler.admission.promises import Lent, borrowed_units, lent_of, promised
-from scheduler.admission.quota import CAP, Book, Refusal, returned
+from scheduler.admission.quota import CAP, Book, Refusal, charged_pods, returned
 from scheduler.admission.reasons import QUOTA, SPENT
 from scheduler.admission.spending import spent_reason
-from scheduler.cluster.snapshot import Bools, Snapshot
+from scheduler.cluster.snapshot import Snapshot
 from scheduler.placement.prey import prey_of
 from scheduler.placement.sparing import Relief
 from scheduler.placement.victims import Claim, VictimRules, Victims, find_victims
@@ -26,7 +26,13 @@ class Claimed:
 
 
 def claim_of(snapshot: Snapshot, job: Job, book: Book) -> Claim:
-    """The job's pods, whose LP pods hold what is its tenant's share, and what has to come free under which cap."""
+    """The job's pods, whose LP pods hold what is its tenant's share, and what has to come free under which cap.
+
+    A job that uses no GPUs touches neither quota nor cap: it needs room alone.
+    """
+    below = book.ranks.below(snapshot, job.tenant, job.priority)
+    if not job.gpu_milli:
+        return Claim(job.pods, below=below)
     leaving = snapshot.pod_live & snapshot.pod_terminating
     now, book = book, returned(book, snapshot, leaving)
     models = [m for m in job.models if m in snapshot.models] or list(snapshot.models)
@@ -39,7 +45,7 @@ def claim_of(snapshot: Snapshot, job: Job, book: Book) -> Claim:
     for account in book.tree.line(job.tenant) if job.tenant is not None else ():
         if account.cap_milli is None:
             continue
-        mine = _of_tenants(snapshot, set(book.tree.below(account.name)))
+        mine = charged_pods(snapshot, set(book.tree.below(account.name)))
         if now.total.get(account.name, 0) + job.gpu_milli > account.cap_milli:
             awaited |= mine & leaving
         missing = book.total.get(account.name, 0) + job.gpu_milli - account.cap_milli
@@ -51,7 +57,7 @@ def claim_of(snapshot: Snapshot, job: Job, book: Book) -> Claim:
         awaited=frozenset(np.flatnonzero(awaited).tolist()),
         reliefs=tuple(reliefs),
         forbidden=_closed(snapshot, job, book),
-        below=book.ranks.below(snapshot, job.tenant, job.priority),
+        below=below,
     )
 
 
@@ -85,27 +91,20 @@ def claimed(
 def standing_refusal(snapshot: Snapshot, job: Job, book: Book) -> Refusal | None:
     """A quota that the end of LP pods does not free: one of every model, or a cap smaller than the job itself."""
     models = [m for m in job.models if m in snapshot.models] or list(snapshot.models)
-    found = [book.check(job.tenant, model, job.gpu_milli, lp=job.lp) for model in models if job.gpu_milli]
-    if not found or any(refusal is None or (refusal.limit == CAP and refusal.possible) for refusal in found):
+    if not models or not job.gpu_milli:
         return None
-    return found[0]
+    first = book.check(job.tenant, models[0], job.gpu_milli, lp=job.lp)
+    if first is not None and first.limit == CAP and not first.possible:
+        return first
+    found = [book.beyond(job.tenant, model, job.gpu_milli, lp=job.lp) for model in models]
+    return found[0] if all(found) else None
 
 
 def _closed(snapshot: Snapshot, job: Job, book: Book) -> frozenset[int]:
     """Nodes of models of which the tenant has no quota left."""
-    if not job.gpu_milli:
-        return frozenset()
     full = [
-        m for m, name in enumerate(snapshot.models) if _full(book.check(job.tenant, name, job.gpu_milli, lp=job.lp))
+        m
+        for m, name in enumerate(snapshot.models)
+        if book.beyond(job.tenant, name, job.gpu_milli, lp=job.lp) is not None
     ]
     return frozenset(np.flatnonzero(np.isin(snapshot.node_model, full)).tolist()) if full else frozenset()
-
-
-def _full(refusal: Refusal | None) -> bool:
-    return refusal is not None and refusal.limit != CAP
-
-
-def _of_tenants(snapshot: Snapshot, names: set[str]) -> Bools:
-    """[p] live pods of these tenants."""
-    mine = np.array([*(name in names for name in snapshot.tenants), False], np.bool_)
-    return np.asarray(snapshot.pod_live & mine[snapshot.pod_tenant])

@@ -106,10 +106,13 @@ class Book:
         """Whether the tenant may use ``milli`` more of the model; nobody's pods and unlisted tenants have no quota."""
         if tenant is None or tenant not in self.tree.accounts or milli <= 0:
             return None
-        refused = self._capped(tenant, milli)
-        if refused is None and not lp:
-            refused = self._beyond(tenant, model, milli)
-        return refused
+        return self._capped(tenant, milli) or self.beyond(tenant, model, milli, lp=lp)
+
+    def beyond(self, tenant: str | None, model: str, milli: int, *, lp: bool = False) -> Refusal | None:
+        """As ``check``, by quotas alone: LP pods' ends give back what counts against caps, and no quota."""
+        if tenant is None or tenant not in self.tree.accounts or milli <= 0 or lp:
+            return None
+        return self._beyond(tenant, model, milli)
 
     def available(self, tenant: str, model: str, *, lp: bool = False) -> int | None:
         """What the tenant may still take; None: nothing holds it."""
@@ -291,6 +294,14 @@ def _use(snapshot: Snapshot, pods: Bools) -> tuple[dict[Key, int], dict[Key, int
     model = models[snapshot.node_model[snapshot.pod_node[rows]]]
     asked = snapshot.pod_gpus[rows].astype(np.int64) * snapshot.pod_gpu_milli[rows]
     return _sums(snapshot, rows, model, asked)
+
+
+def charged_pods(snapshot: Snapshot, names: Iterable[str]) -> Bools:
+    """[p] live pods that use GPUs of these tenants' quotas or caps: pods on slices and pods without GPUs use none."""
+    wanted = set(names)
+    mine = np.array([*(name in wanted for name in snapshot.tenants), False], np.bool_)
+    uses = (snapshot.pod_gpus > 0) & (snapshot.pod_gpu_milli > 0) & ~_sliced(snapshot)
+    return np.asarray(snapshot.pod_live & mine[snapshot.pod_tenant] & uses)
 
 
 def _sliced(snapshot: Snapshot) -> Bools:
