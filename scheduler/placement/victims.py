@@ -14,9 +14,10 @@ import numpy as np
 
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
 from scheduler.placement.homes import domains_of, pools_of
-from scheduler.placement.hunt import NEVER, Hunt, Unit, cheapest, least_losses, most_seats
+from scheduler.placement.hunt import NEVER, Hunt, Unit, cheapest, least_losses, most_seats, standing
 from scheduler.placement.prey import Prey, prey_of
 from scheduler.placement.sparing import Relief, given, improved, pruned
+from scheduler.placement.unaided import unaided
 from scheduler.plan.ask import within
 from scheduler.plan.waiting import levels_of, mates, on_devices, one_model, waiting_of
 
@@ -28,7 +29,9 @@ NOT_WAITING, LP_CLAIMS, NO_NODE, NO_SET, NO_RELIEF, BUDGET = (
 PLACES = 8  # domains, or GPU models in them, that are tried for a job that needs one
 GPU_SECOND = 1000  # losses are counted in thousandths
 
-Entry = tuple[int, int, int, tuple[Unit, ...] | None]  # loss, pods stopped, node; None: so much at least
+# Loss, pods stopped, GPUs stopped, whether it waits for others, node; None: so much at least.  Waiting is no loss, so
+# that it never weighs as much as a pod that is stopped.
+Entry = tuple[int, int, int, bool, int, tuple[Unit, ...] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +94,7 @@ class Claim:
     reclaim: frozenset[int] = frozenset()
     awaited: frozenset[int] = frozenset()
     reliefs: tuple[Relief, ...] = ()
-    forbidden: frozenset[int] = field(default_factory=frozenset)  # nodes that are no use to it
+    forbidden: frozenset[int] = field(default_factory=frozenset)  # nodes that are no use to its pods that use quota
     below: Bools | None = None  # [p] who stands below the claimant and may be preempted; None: no higher priority
 
 
@@ -116,7 +119,7 @@ def find_victims(
         hunt: Hunt | None = Hunt(prey, candidates)
         if first:
             hunt = _relieved(hunt, claim) if hunt else None
-        hunt = _placed(hunt, claim, rules) if hunt else None
+        hunt = _seated(hunt, claim, rules) if hunt else None
         hunt = _relieved(hunt, claim) if hunt and not first else hunt
         if hunt is not None:
             hunts.append(pruned(hunt, claim.reliefs))
@@ -131,6 +134,18 @@ def claim_of(snapshot: Snapshot, name: str) -> Claim | None:
     """Of a pending pod or gang by ``namespace/name``; None where there is neither."""
     found = waiting_of(snapshot, name)
     return None if found is None else Claim(tuple(found.pods.tolist()))
+
+
+def _seated(hunt: Hunt, claim: Claim, rules: VictimRules) -> Hunt | None:
+    """Where several pods have room nobody more is named; one pod alone is told so by the hunt itself."""
+    found = unaided(hunt, claim.pods, _closed(hunt.prey.snapshot, claim)) if len(claim.pods) > 1 else None
+    return found or _placed(hunt, claim, rules)
+
+
+def _closed(snapshot: Snapshot, claim: Claim) -> Bools:
+    closed = np.zeros(len(snapshot.node_name), np.bool_)
+    closed[list(claim.forbidden)] = True
+    return closed
 
 
 def _again(less: Hunt, claim: Claim, rules: VictimRules) -> Hunt | None:
@@ -175,9 +190,16 @@ class _Place:
 
     on_model: Bools  # for its pods on devices
     wide: Bools  # for the others
+    closed: Bools  # to its pods that use quota
 
     def of(self, snapshot: Snapshot, pod: int) -> Bools:
-        return self.on_model if on_devices(snapshot, pod) else self.wide
+        inside = self.on_model if on_devices(snapshot, pod) else self.wide
+        return inside & ~self.closed if _charged(snapshot, pod) else inside
+
+
+def _charged(snapshot: Snapshot, pod: int) -> bool:
+    """Whether it uses quota: devices, not slices of them."""
+    return bool(snapshot.pod_gpus[pod]) and not snapshot.pod_specs[snapshot.pod_spec[pod]].mig
 
 
 def _places(hunt: Hunt, claim: Claim) -> list[_Place]:
@@ -187,17 +209,17 @@ def _places(hunt: Hunt, claim: Claim) -> list[_Place]:
     stay = mates(snapshot, int(snapshot.pod_gang[first]))
     running = tuple(stay[~snapshot.pod_terminating[stay]].tolist())
     wide = domains_of(snapshot, int(snapshot.pod_cluster[first]), tuple(levels_of(snapshot, rows)), running)
-    wide[list(claim.forbidden)] = UNKNOWN
+    closed = _closed(snapshot, claim)
     model = one_model(snapshot, sum(on_devices(snapshot, p) for p in claim.pods), running)
     if snapshot.pod_gang[first] == UNKNOWN or (model is None and wide.max(initial=0) == 0):
         everywhere = wide != UNKNOWN
-        return [_Place(everywhere, everywhere)]
+        return [_Place(everywhere, everywhere, closed)]
     pools = wide.astype(np.int64) if model is None else pools_of(wide, model).of
     rated = [(loss, d) for d, loss in _rated(hunt, claim, pools)]
     found = []
     for _, d in sorted(rated):
         inside = pools == d
-        found.append(_Place(inside, wide == wide[inside.argmax()]))
+        found.append(_Place(inside, wide == wide[inside.argmax()], closed))
     return found
 
 
@@ -207,7 +229,10 @@ def _rated(hunt: Hunt, claim: Claim, pools: Longs) -> Iterator[tuple[int, int]]:
     largest = max(claim.pods, key=lambda p: (int(snapshot.pod_gpus[p]), -p))
     alike = sum(_kind(snapshot, p) == _kind(snapshot, largest) for p in claim.pods)  # others may need far less
     bounds, _ = least_losses(hunt, largest)
-    seats = np.where((pools != UNKNOWN) & (bounds < NEVER), most_seats(hunt, largest), 0)
+    open_to = (pools != UNKNOWN) & (bounds < NEVER)
+    if _charged(snapshot, largest):
+        open_to &= ~_closed(snapshot, claim)
+    seats = np.where(open_to, most_seats(hunt, largest), 0)
     for d in np.unique(pools[pools != UNKNOWN]).tolist():
         mine = pools == d
         if int(seats[mine].sum()) >= alike:
@@ -225,7 +250,7 @@ def _fill(hunt: Hunt, pods: Sequence[int], place: _Place, rules: VictimRules) ->
             heap = _entries(hunt, pod, place.of(hunt.prey.snapshot, pod))
         chosen = None
         while heap and chosen is None:
-            _, _, node, units = heapq.heappop(heap)
+            *_, node, units = heapq.heappop(heap)
             if units is not None:
                 chosen = node, units
                 continue
@@ -235,9 +260,8 @@ def _fill(hunt: Hunt, pods: Sequence[int], place: _Place, rules: VictimRules) ->
                 return False
             exact = cheapest(hunt, node, pod)
             if exact is not None:
-                waits = bool(hunt.waits(node, [pod]))
-                pods_stopped = sum(len(unit.pods) for unit in exact)
-                heapq.heappush(heap, (sum(unit.loss for unit in exact), pods_stopped + waits, node, exact))
+                loss, stopped, gpus = standing(hunt.prey, exact)
+                heapq.heappush(heap, (loss, stopped, gpus, bool(hunt.waits(node, [pod])), node, exact))
         if chosen is None:
             return False
         _take(hunt, heap, pod, *chosen)
@@ -251,7 +275,7 @@ def _entries(hunt: Hunt, pod: int, nodes: Bools) -> list[Entry]:
     bounds[opened], must[opened] = np.where(bounds[opened] < NEVER, 0, NEVER), False
     rows = np.flatnonzero(nodes & (bounds < NEVER))
     heap: list[Entry] = [
-        (loss, int(some), node, None)
+        (loss, int(some), 0, False, node, None)
         for loss, some, node in zip(bounds[rows].tolist(), must[rows].tolist(), rows.tolist(), strict=True)
     ]
     heapq.heapify(heap)
@@ -272,9 +296,9 @@ def _take(hunt: Hunt, heap: list[Entry], pod: int, node: int, units: Sequence[Un
     hunt.placed.setdefault(node, []).append(pod)
     elsewhere = {int(hunt.prey.snapshot.pod_node[p]) for unit in units for p in unit.pods}
     if units:  # a set that was found for another node may name the same gang, or the same budget
-        heap[:] = [(0 if n in elsewhere else loss, 0, n, None) for loss, _, n, _ in heap]
+        heap[:] = [(0 if n in elsewhere else loss, 0, 0, False, n, None) for loss, *_, n, _ in heap]
         heapq.heapify(heap)
-    heapq.heappush(heap, (0, 0, node, None))
+    heapq.heappush(heap, (0, 0, 0, False, node, None))
 
 
 def _relieved(hunt: Hunt, claim: Claim) -> Hunt | None:
