@@ -128,14 +128,18 @@ def _levels(snapshot: Snapshot, job: Job) -> Iterator[Reason]:
 
 
 def _no_model(snapshot: Snapshot, sizes: Sizes, job: Job) -> Reason | None:
-    asks = any(part.shape[2] or snapshot.pod_specs[part.shape[1]].mig for part in job.parts)
+    """What its pods on GPUs accept in common, and what each of the others names: it is held to that, too."""
     there = sizes.models.get(job.cluster, frozenset())
-    if not asks or (there & set(job.models) if job.models else there) or job.contrary:
-        return None
-    known = ", ".join(sorted(there))
-    sentence = f"No node of model {' or '.join(job.models)}; there are {known or 'none with GPUs'}."
-    numbers: dict[str, int | str | None] = {"models": ", ".join(job.models), "there": known, "nodes": 0}
-    return Reason(NO_SUCH_MODEL, sentence if job.models else "No node has GPUs.", numbers)
+    for part in job.parts:
+        named, on = part.spec(snapshot).gpu_models, part.on_devices(snapshot)
+        models = job.models if on and job.models else named
+        if (on and job.contrary) or (there & set(models) if models else there or not on):
+            continue
+        known = ", ".join(sorted(there))
+        sentence = f"No node of model {' or '.join(models)}; there are {known or 'none with GPUs'}."
+        numbers: dict[str, int | str | None] = {"models": ", ".join(models), "there": known, "nodes": 0}
+        return Reason(NO_SUCH_MODEL, sentence if models else "No node has GPUs.", numbers)
+    return None
 
 
 def _nowhere(sizes: Sizes, rules: Eligibility, job: Job, part: Part) -> Iterator[Reason]:
