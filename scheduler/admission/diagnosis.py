@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from scheduler.admission.emptied import too_large
 from scheduler.admission.ground import Ground, Verdict, ground_of
 from scheduler.admission.jobs import Job
+from scheduler.admission.lifted import Wide, unaccompanied, under
 from scheduler.admission.misfit import faults_of
 from scheduler.admission.quota import BORROWING_LIMIT, CAP, Refusal
 from scheduler.admission.reasons import (
@@ -27,8 +29,9 @@ from scheduler.admission.shortage import pieces
 from scheduler.cluster.ports import collide
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools
 from scheduler.placement.company import labels_of
-from scheduler.placement.homes import places_at
-from scheduler.placement.seating import Found, blocks, find
+from scheduler.placement.homes import domains_of, places_at
+from scheduler.placement.room import Room
+from scheduler.placement.seating import Found, Seats, blocks, find
 
 __all__ = ["Ground", "Verdict", "awaited_quota", "ground_of", "judge", "quota_reason"]
 NAMED = 5  # pods that a sentence names
@@ -58,6 +61,9 @@ def _judged(ground: Ground, job: Job, only: Bools | None) -> Verdict:
     then = find(ground.later, job, open_nodes=only) if ground.leaving else found
     if then.seats is not None:
         return Verdict((*wrong, _leaving(ground, job, then)), False, not wrong, room, bool(wrong))
+    large = too_large(ground, job)
+    if large is not None:
+        return Verdict((*wrong, large), False, False, room, True)
     return Verdict((*wrong, *_space(ground, job, then, only)), False, False, room, bool(wrong))
 
 
@@ -130,7 +136,10 @@ def _space(ground: Ground, job: Job, then: Found, only: Bools | None) -> Iterato
 
 
 def _refused(ground: Ground, job: Job, only: Bools | None) -> Reason | None:
-    """Where company, selector, taint or zone keep it from room that there is, or from every node that it may run on."""
+    """Where company, selector, taint or zone keep it from room that there is, or from every node that it may run on.
+
+    Room that there is: without that rule the whole job finds seats, in one domain and on one model.
+    """
     snapshot = ground.snapshot
     inside = snapshot.node_usable & (snapshot.node_cluster == job.cluster)
     for part in job.parts:
@@ -140,9 +149,15 @@ def _refused(ground: Ground, job: Job, only: Bools | None) -> Reason | None:
         beside = ground.later.company.welcome(pod, nodes)
         if may.any() and not (may & beside).any():
             return _company(ground, pod, int(may.sum()), everywhere=True)
-        if int(slots.sum()) >= len(part.pods) > int(np.where(beside, slots, 0).sum()):
+        enough = int(slots.sum()) >= len(part.pods) > int(np.where(beside, slots, 0).sum())
+        if enough and _seated_by(ground, job, unaccompanied(ground.later, job), only) is not None:
             return _company(ground, pod, int(((slots > 0) & ~beside).sum()), everywhere=False)
     return _kept_out(ground, job, only)
+
+
+def _seated_by(ground: Ground, job: Job, room: Room, only: Bools | None) -> Seats | None:
+    ground.left -= 1
+    return find(room, job, open_nodes=only).seats
 
 
 def _company(ground: Ground, pod: int, nodes: int, *, everywhere: bool) -> Reason:
@@ -172,18 +187,23 @@ def _company(ground: Ground, pod: int, nodes: int, *, everywhere: bool) -> Reaso
 
 def _kept_out(ground: Ground, job: Job, only: Bools | None) -> Reason | None:
     """Nodes with room and a model that it accepts, that its selector, tolerations, zone or the like rule out."""
+    wide, words = Wide(ground.rules), [factor.word for factor in ground.rules.factors]
+    ruled_out = [wide.eligible(part.pods[0]) & ~ground.rules.eligible(part.pods[0]) for part in job.parts]
+    if not any(out.any() for out in ruled_out):
+        return None
+    for part in job.parts:  # cheap, and most often enough
+        may = wide.eligible(part.pods[0])
+        if int(ground.later.fits(part, may, np.arange(len(may))).sum()) < len(part.pods):
+            return None
+    room = under(ground.later, wide, job)
+    seats = _seated_by(ground, job, room, only)
+    if seats is None:
+        return None
     counts: dict[str, int] = {}
-    words = [factor.word for factor in ground.rules.factors]
-    for part in job.parts:
-        pod = part.pods[0]
-        codes = ground.rules.reasons(pod)
-        soft = np.isin(codes, [words.index(word) for word in ("selector", "taint", "zone", "only_node")])
-        if not soft.any():
-            return None
-        slots = ground.later.fits(part, soft | (codes == UNKNOWN), np.arange(len(codes)))
-        if int(slots.sum()) < len(part.pods):
-            return None
-        for code in codes[soft & (slots > 0)].tolist():
+    home = domains_of(ground.snapshot, job.cluster, job.levels, job.running) == seats.domain if job.levels else True
+    for part, out in zip(job.parts, ruled_out, strict=True):
+        codes = ground.rules.reasons(part.pods[0])
+        for code in codes[out & home & (room.slots(part) > 0)].tolist():
             counts[words[code]] = counts.get(words[code], 0) + 1
     if not counts:
         return None

@@ -28,7 +28,9 @@ class Ground:
     later: Room  # when the pods that are leaving have left
     leaving: bool
     left: int
+    asking: tuple[int, ...]  # one pod of each shape of each job
     kinds: dict[tuple[object, ...], "Verdict"] = field(default_factory=dict)
+    empty: Room | None = None  # where nobody stands; worked out for the first who asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,12 @@ class Verdict:
 def ground_of(
     snapshot: Snapshot, rules: Eligibility, jobs: Sequence[Job], book: Book, now_s: int, budget: int
 ) -> Ground:
-    terms = terms_of(snapshot, [part.pods[0] for job in jobs for part in job.parts])
+    asking = tuple(part.pods[0] for job in jobs for part in job.parts)
+    terms = terms_of(snapshot, asking)
     now = room_of(snapshot, rules, terms)
     ending = snapshot.pod_live & snapshot.pod_terminating
     leaving = bool(ending.any())
     later = room_of(without(snapshot, ending), rules, terms) if leaving else now
     later_book = returned(book, snapshot, ending) if leaving else book
-    return Ground(snapshot, rules, sizes_of(snapshot, rules), book, later_book, now_s, now, later, leaving, budget)
+    sizes = sizes_of(snapshot, rules)
+    return Ground(snapshot, rules, sizes, book, later_book, now_s, now, later, leaving, budget, asking)

@@ -70,6 +70,27 @@ SCENES: dict[str, tuple[World, str, dict[str, Any]]] = {
         _switch("n1").gang("g", 2, topology=REQUIRED).pod("h", gpus=8, gang="g").pod("i", gpus=8, gang="g"),
         "misconfigured", {"fault": "domain_size", "asked_gpus": 16, "largest_gpus": 8, "level": "asw"},
     ),
+    "a pod that no single node could hold": (
+        _switch("n1").node("n2", 2, memory_mib=2 << 20).pod("h", gpus=4, memory_mib=2 << 20),
+        "misconfigured", {"fault": "size", "asked_gpus": 4, "asked_memory_mib": 2 << 20},
+    ),
+    "more CPU than the whole cluster": (
+        _switch("n1").pod("a", "n1", 4).gang("g", 2).pod("h", cpu_milli=96_000, gang="g")
+        .pod("i", cpu_milli=96_000, gang="g"),
+        "misconfigured", {"fault": "cluster_size", "asked_pods": 2, "seated_pods": 1},
+    ),
+    "a node under no switch": (
+        _switch("n1").asw(None).node("n2").pod("a", "n2", 8).pod("h", only_node="n2", topology=REQUIRED),
+        "misconfigured", {"fault": "domain_size", "level": "asw", "seated_pods": 0},
+    ),
+    "room beside the taint, but under another switch": (
+        _switch("n1").asw(None).node("n2", taints=[{"key": "k", "effect": "NoSchedule"}]).pod("a", "n1", 8)
+        .pod("h", gpus=4, topology=REQUIRED),
+        "capacity", {"short_of": "gpus"},
+    ),
+    "a model that nobody has, without GPUs": (
+        _switch("n1").pod("h", gpus=0, gpu_model="H20"), "no_such_model", {"models": "H20"}
+    ),
     "a model that nobody has": (
         _switch("n1").pod("h", gpu_model="H20"), "no_such_model", {"models": "H20", "there": "H100-SXM5-80GB"}
     ),
@@ -141,12 +162,12 @@ SCENES: dict[str, tuple[World, str, dict[str, Any]]] = {
     "device memory for one share of two": (
         world().node("n1", 1, gpu_memory_mib=100).gang("g", 2)
         .pod("h", gpu_milli=400, gpu_memory_mib=60, gang="g").pod("i", gpu_milli=400, gpu_memory_mib=60, gang="g"),
-        "fragmentation", {"seated_pods": 1},
+        "misconfigured", {"fault": "cluster_size", "seated_pods": 1},
     ),
     "device memory on one device of two": (
         world().node("n1", 2, gpu_memory_mib=100, devices=[{"index": 0, "memory_mib": 20}]).gang("g", 2)
         .pod("h", gpu_memory_mib=60, gang="g").pod("i", gpu_memory_mib=60, gang="g"),
-        "fragmentation", {"seated_pods": 1},
+        "misconfigured", {"fault": "cluster_size", "seated_pods": 1},
     ),
     "shares of two devices, twice": (
         world().node("n1", 2).gang("g", 2).pod("h", gpus=2, gpu_milli=400, gang="g")
@@ -170,8 +191,8 @@ SCENES: dict[str, tuple[World, str, dict[str, Any]]] = {
         "fits_now", {"nodes": 1},
     ),
     "more than a sleeper lends": (
-        world().node("n1", 4).pod("s", "n1", 4, standby=True, standby_until_s=9000).gang("g", 2)
-        .pod("h", gpus=2, gang="g", tier="LP", lent_by="jobs/s")
+        world().node("n1", 4).node("n2", 4).pod("s", "n1", 4, standby=True, standby_until_s=9000)
+        .pod("b", "n2", 4).gang("g", 2).pod("h", gpus=2, gang="g", tier="LP", lent_by="jobs/s")
         .pod("i", gpus=3, gang="g", tier="LP", lent_by="jobs/s"),
         "capacity", {"seated_pods": 2},
     ),
@@ -235,16 +256,19 @@ def test_a_budget_that_is_used_up_is_said() -> None:
 
 
 MODELS: dict[str, tuple[World, str]] = {
-    "enough, but on two GPU models": (world().node("n1").node("n2", gpu_model="H20"), "capacity"),
+    "enough, but on two GPU models": (
+        world().nodes("n1", "n3").node("n2", gpu_model="H20").pod("b", "n3", 8), "capacity"
+    ),
     "pieces of one, and enough of two": (
         world().nodes("n1", "n2", "n4").node("n3", gpu_model="H20").pod("a", "n4", 4).pod("b", "n2", 4), "fragmentation"
     ),
     "one model under one switch": (
-        world().asw("a").node("n1").node("n2", gpu_model="H20").asw("b").node("n3").gang("g", 2, topology=REQUIRED),
-        "topology",
+        world().asw("a").nodes("n1", "n4").node("n2", gpu_model="H20").asw("b").node("n3").pod("b", "n4", 8)
+        .gang("g", 2, topology=REQUIRED), "topology",
     ),
     "where a member runs": (
-        world().node("n1").nodes("n2", "n3", gpu_model="H20").pod("g-0", "n1", 8, gang="g"), "capacity"
+        world().nodes("n1", "n4", "n5").nodes("n2", "n3", gpu_model="H20").pod("g-0", "n1", 8, gang="g")
+        .pod("b", "n4", 8).pod("c", "n5", 8), "capacity"
     ),
     "of members that stand on two already": (
         world().nodes("n1", "n4").nodes("n2", "n3", gpu_model="H20").pod("g-0", "n1", gang="g")
@@ -301,7 +325,8 @@ def test_case_c38_who_can_never_run_is_told_why() -> None:
 
 
 def test_case_c41_finished_members_are_not_ready() -> None:
-    built = world().node("n1").gang("g", 4).pod("g-0", "n1", 4, gang="g", phase="Succeeded")
+    built = world().node("n1").node("n2").pod("busy", "n2", 8).gang("g", 4)
+    built.pod("g-0", "n1", 4, gang="g", phase="Succeeded")
     for i in (1, 2, 3):
         built.pod(f"g-{i}", gpus=4, gang="g")
     row = _asked(built).rows[0]
