@@ -1,0 +1,68 @@
+"""A remedy that is said to be found is true: applied to the world that it was found in, the job would start."""
+
+from collections import Counter
+
+from scheduler.admission.planner import Explained, Explanation, explain
+from scheduler.advice.remedy import FOUND, MODEL, QUOTA_MORE, SHAPE, VICTIMS, WAIT, Remedy
+from scheduler.advice.unblock import Limits, unblock
+from tests.builders.tiny_worlds import tiny_world
+from tests.builders.worlds import World
+
+STARTS = {"fits_now", "queued"}
+
+
+def test_a_remedy_that_is_found_is_true_when_it_is_applied() -> None:
+    told: Counter[str] = Counter()
+    for seed in range(100):
+        found = explain(tiny_world(seed).snapshot())
+        for row in found.rows:
+            for remedy in unblock(found, row, limits=Limits(moves=False)):
+                if remedy.outcome != FOUND or remedy.kind in ("budget", QUOTA_MORE, WAIT):
+                    continue
+                after = explain(_applied(tiny_world(seed), found, row, remedy).snapshot())
+                words = {one.reason.word for one in after.rows}
+                assert words <= STARTS | ({"waiting_for_victims"} if remedy.kind != WAIT else set()), (
+                    seed, remedy, [one.reason for one in after.rows],
+                )  # fmt: skip
+                told[remedy.kind] += 1
+    assert all(told[kind] for kind in (VICTIMS, SHAPE, MODEL)), told
+
+
+def _applied(built: World, found: Explained, row: Explanation, remedy: Remedy) -> World:
+    rows, numbers = built.rows, remedy.numbers
+    mine = [pod for pod in rows["pods"] if "node" not in pod or pod["node"] is None]
+    if remedy.kind == QUOTA_MORE:
+        _raised(built, str(numbers["at"]), str(numbers["limit"]), str(numbers["model"]), int(remedy.cost or 0))
+    elif remedy.kind == VICTIMS:
+        return built.without(*str(numbers["named"]).split(", "))
+    elif remedy.kind == MODEL:
+        for pod in mine:
+            pod |= {"gpu_model": numbers["model"]} if pod.get("gpu_model") else {}
+    elif remedy.kind == WAIT:
+        gone = [pod for pod in rows["pods"] if pod.get("terminating")]
+        assert numbers["start_s"] == max(pod["deleted_at_s"] + pod["grace_s"] for pod in gone)
+        return built.without(*(f"jobs/{pod['name']}" for pod in gone))
+    else:
+        size, pods, one = int(str(numbers["gpus_per_pod"])), int(str(numbers["pods"])), mine[0]
+        rows["pods"] = [pod for pod in rows["pods"] if pod not in mine]
+        for i in range(pods):
+            part = {"gpus": size, "cpu_milli": -(-one["cpu_milli"] * size // one["gpus"])}
+            rows["pods"].append(one | part | {"name": f"s{i}"})
+        for gang in rows["gangs"]:
+            gang["min_members"] = pods
+    return built
+
+
+def _raised(built: World, at: str, limit: str, model: str, whole: int) -> None:
+    """At the account that is named, or where it is a cohort at one of its members."""
+    tenants = built.rows["tenants"]
+    tenant = next((one for one in tenants if one["name"] == at), tenants[0])
+    if limit == "cap":
+        tenant["cap_gpus"] += whole
+        return
+    word = "borrowing_limit" if limit == "borrowing_limit" else "nominal"
+    quota = next((one for one in tenant["quotas"] if one["gpu_model"] == model), None)
+    if quota is None:
+        quota = {"gpu_model": model}
+        tenant["quotas"].append(quota)
+    quota[word] = (quota.get(word) or 0) + whole
