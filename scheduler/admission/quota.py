@@ -231,15 +231,16 @@ class Book:
         return Refusal(tenant, model, bound.at, bound.limit, milli, available, used, limit, possible, missing)
 
     def _bound(self, name: str, model: str) -> _Bound | None:
-        """What the account may still use of the model and which account says so; None: no quota holds it."""
+        """What the account may still use of the model and which account says so; None: no quota holds it.
+
+        A borrowing limit bounds what is borrowed of others' quota; where nobody has any, it bounds nothing.
+        """
         account = self.tree.accounts.get(name)
-        if account is None:
+        if account is None or not self._kept(name, model):
             return None
         key = name, model
         used, quota, home = self.charged.get(key, 0), self.tree.subtree.get(key, 0), self.tree.home.get(key, 0)
         if account.parent is None:
-            if key not in self.tree.kept:
-                return None
             return _Bound(quota - used, name, COHORT_EMPTY if self.tree.children.get(name) else NOMINAL)
         up = self._bound(account.parent, model)
         limit = account.quotas.get(model, NO_QUOTA).borrowing_limit
@@ -249,11 +250,16 @@ class Book:
                 up = _Bound(room, name, BORROWING_LIMIT)
         return None if up is None else _Bound(max(0, home - used) + up.milli, up.at, up.limit)
 
+    def _kept(self, name: str, model: str) -> bool:
+        return (self.tree.root(name), model) in self.tree.kept
+
     def _most(self, name: str, model: str) -> int | None:
         """What the account might use if nobody else used anything; None: no quota holds it."""
         account, key = self.tree.accounts[name], (name, model)
+        if not self._kept(name, model):
+            return None
         if account.parent is None:
-            return self.tree.subtree.get(key, 0) if key in self.tree.kept else None
+            return self.tree.subtree.get(key, 0)
         up = self._most(account.parent, model)
         most = None if up is None else self.tree.home.get(key, 0) + up
         limit = account.quotas.get(model, NO_QUOTA).borrowing_limit
@@ -302,6 +308,15 @@ def charged_pods(snapshot: Snapshot, names: Iterable[str]) -> Bools:
     mine = np.array([*(name in wanted for name in snapshot.tenants), False], np.bool_)
     uses = (snapshot.pod_gpus > 0) & (snapshot.pod_gpu_milli > 0) & ~_sliced(snapshot)
     return np.asarray(snapshot.pod_live & mine[snapshot.pod_tenant] & uses)
+
+
+def holders(book: Book, snapshot: Snapshot, refusal: Refusal) -> Bools:
+    """[p] live pods whose end gives back of what the refused tenant lacks: of the model, or under a cap of any."""
+    mine = charged_pods(snapshot, book.tree.below(refusal.at))
+    if refusal.limit == CAP:
+        return mine
+    on = np.append(snapshot.node_model == snapshot.models.index(refusal.model), False)
+    return np.asarray(mine & ~snapshot.pod_lp & on[snapshot.pod_node])
 
 
 def _sliced(snapshot: Snapshot) -> Bools:
@@ -371,8 +386,9 @@ def _over_quota(book: Book, account: Account) -> list[Over]:
     for model in sorted({model for who, model in book.tree.subtree if who == name}):
         used, quota = book.charged.get((name, model), 0), book.tree.subtree[name, model]
         limit = account.quotas.get(model, NO_QUOTA).borrowing_limit
-        if account.parent is not None and limit is not None and used > quota + limit:
+        kept = (book.tree.root(name), model) in book.tree.kept
+        if kept and account.parent is not None and limit is not None and used > quota + limit:
             found.append(Over(name, model, BORROWING_LIMIT, used, quota + limit))
-        if account.parent is None and (name, model) in book.tree.kept and used > quota:
+        if kept and account.parent is None and used > quota:
             found.append(Over(name, model, COHORT_EMPTY if book.tree.children.get(name) else NOMINAL, used, quota))
     return found

@@ -54,10 +54,11 @@ def quota_rows(records: Sequence[TenantRecord], tenants: Sequence[str], pools: S
 def _cell(tree: Tree, name: str, model: str) -> list[int]:
     quota, key = tree.accounts[name].quotas.get(model, NO_QUOTA), (name, model)
     found = [0] * c.QUOTA_COLUMNS
-    found[c.Q_NOMINAL], found[c.Q_LIMIT] = _or_none(quota.nominal), _or_none(quota.borrowing_limit)
+    kept = (tree.root(name), model) in tree.kept  # else there is nothing to borrow, and its limit bounds nothing
+    found[c.Q_NOMINAL], found[c.Q_LIMIT] = _or_none(quota.nominal), _or_none(quota.borrowing_limit if kept else None)
     found[c.Q_SHARE], found[c.Q_HOME] = tree.subtree.get(key, 0), tree.home.get(key, 0)
     if tree.accounts[name].parent is None:
-        found[c.Q_KEPT] = key in tree.kept
+        found[c.Q_KEPT] = kept
         found[c.Q_NAMED] = any((one, model) in tree.subtree for one in tree.below(name))
     return found
 

@@ -38,6 +38,7 @@ ROWS: dict[str, tuple[Book, str, int | None]] = {  # what the tenant may still u
     "no nominal, and yet it borrows": (_book(_tenant("a", **C), _tenant("b", 4, **C)), "a", 4),
     "up to its borrowing limit": (_book(_tenant("a", 8, 2, **C), _tenant("b", 4, **C), a=3), "a", 7),
     "a limit of 0 is one": (_book(_tenant("a", 8, 0, **C), _tenant("b", 4, **C), a=3), "a", 5),
+    "a limit where nobody has any quota": (_book(_tenant("a", borrow=0, **C), _tenant("b", **C), a=3), "a", None),
     "no more than is lent": (_book(_tenant("a", 8, **C), _tenant("b", 4, lend=1, **C), a=3), "a", 6),
     "nothing is lent": (_book(_tenant("a", 2, **C), _tenant("b", 4, lend=0, **C)), "a", 2),
     "what stays at home is still there": (_book(_tenant("a", 8, **C), _tenant("b", 4, lend=1, **C), a=9), "b", 3),
