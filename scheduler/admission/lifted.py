@@ -21,7 +21,9 @@ class Wide:
 
     def eligible(self, pod: int, /) -> Bools:
         hard = [factor for factor in self.rules.factors if factor.word not in SOFT]
-        return np.logical_and.reduce([factor.good[factor.pod_value[pod]][factor.node_value] for factor in hard])
+        return np.asarray(
+            np.logical_and.reduce([factor.good[factor.pod_value[pod]][factor.node_value] for factor in hard])
+        )
 
 
 def under(room: Room, rules: Rules, job: Job) -> Room:

@@ -1,6 +1,7 @@
 """Too little room even in sum, or enough of it in pieces: the numbers, and the rule that costs most room."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +12,12 @@ from scheduler.admission.reasons import CAPACITY, CONSTRAINT, FRAGMENTATION, Rea
 from scheduler.cluster.layout import slices
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import UNKNOWN, Bools
+from scheduler.placement.company import MANY
 from scheduler.placement.filters import obstacle
 from scheduler.placement.homes import models_of
 from scheduler.placement.parts import Part
 from scheduler.placement.room import Room
-from scheduler.placement.seating import Found
+from scheduler.placement.seating import Found, find
 
 # Words of ``cluster.reasons.BLOCKING`` that are about who stands where
 _APART = {
@@ -36,73 +38,96 @@ _WHY = {
 def pieces(ground: Ground, job: Job, then: Found, only: Bools | None) -> Reason:
     """Enough in sum is fragmentation, too little is capacity; both count usable nodes of models that it accepts.
 
-    One job stays within one GPU model: the sums are those of the model that has most.
+    One job stays within one GPU model: the sums of its pods on GPUs are those of the model that has most; the others
+    may stand anywhere.
     """
     if any(part.spec(ground.snapshot).mig for part in job.parts):
         return _slices(ground, job, then)
-    may, model = _one_model(ground, job, only)
-    sums = _Sums(ground.later, job, may)
+    masks, model = _masks(ground, job, only)
+    everybody = _Sums(ground.later, job.parts, np.logical_or.reduce(masks))
+    on_gpus = [(part, mask) for part, mask in zip(job.parts, masks, strict=True) if part.gpus]
+    sums = everybody
+    if on_gpus:
+        parts, theirs = zip(*on_gpus, strict=True)
+        sums = _Sums(ground.later, parts, np.logical_or.reduce(theirs))
     numbers: dict[str, int | str | None] = {
         "asked_pods": len(job.pods), "seated_pods": then.most, "asked_milli": job.gpu_milli, "free_milli": sums.free,
         "missing_milli": max(0, job.gpu_milli - sums.free), "asked_cpu_milli": job.cpu_milli,
-        "free_cpu_milli": sums.cpu,
-        "out_of_service_gpus": _out_of_service(ground, [part.pods[0] for part in job.parts]), "nodes": int(may.sum()),
+        "free_cpu_milli": everybody.cpu,
+        "out_of_service_gpus": _out_of_service(ground, [part.pods[0] for part in job.parts]), "nodes": sums.nodes,
         **({"model": model} if model else {}),
     }  # fmt: skip
-    where = f"{some(int(may.sum()), 'node')} that it may run on" + (f", of {model}, where most are" if model else "")
-    short = sums.short
-    if short:
-        sentence = f"It asks for {sums.needs(short[0])}, and {sums.has(short[0])} are free on {where}."
-        return Reason(CAPACITY, sentence, {**numbers, "short_of": ", ".join(short)})
-    return _blocked(ground, job, then, may, {**numbers, "free": gpus(sums.free), "where": where})
+    for some_of, of_model in ((sums, model), (everybody, "")):
+        if short := some_of.short:
+            asks = f"It asks for {some_of.needs(short[0])}, and {some_of.has(short[0])} are free"
+            sentence = f"{asks} on {_where(some_of, of_model)}."
+            return Reason(CAPACITY, sentence, {**numbers, "nodes": some_of.nodes, "short_of": ", ".join(short)})
+    word, part = _obstacle(ground, job, masks)
+    cause = _cause(ground, part, word) if word else _together(ground, job, only)
+    return _blocked(job, then, sums, _where(sums, model), numbers, word, cause)
 
 
-def _blocked(ground: Ground, job: Job, then: Found, may: Bools, told: dict[str, int | str | None]) -> Reason:
-    """Enough is free in sum: the rule without which most more would fit."""
-    free, where = told.pop("free"), told.pop("where")
-    numbers = told
-    word, part = _obstacle(ground, job, may)
-    cause = _cause(ground, part, word)
-    if not word:
-        cause = "cpu_memory" if _devices_suffice(ground, job, may) else "stranded"
-    elif cause in _APART:
-        sentence = f"{_APART[cause]}: there is room for {then.most} of {some(len(job.pods), 'pod')} on {where}."
+def _where(sums: "_Sums", model: str) -> str:
+    return f"{some(sums.nodes, 'node')} that it may run on" + (f", of {model}, where most are" if model else "")
+
+
+def _blocked(
+    job: Job, then: Found, sums: "_Sums", where: str, numbers: dict[str, int | str | None], word: str, cause: str
+) -> Reason:
+    """Enough is free in sum: what most of it is lost by."""
+    seated = f"room for {then.most} of {some(len(job.pods), 'pod')}"
+    if cause in _APART:
+        sentence = f"{_APART[cause]}: there is {seated} on {where}."
         return Reason(CONSTRAINT, sentence, {**numbers, "constraint": word, "pods": ""})
-    each = gpus(job.parts[0].gpus * job.parts[0].milli)
+    free, each, why = sums.has("gpus"), gpus(job.parts[0].gpus * job.parts[0].milli), _WHY[cause]
+    if not job.gpu_milli:
+        free, each = sums.has("cpu"), f"{job.parts[0].cpu / 1000:g} cores"
+        why = _WHY["stranded"] if cause == "cpu_memory" else why
     verb = "is" if free == "1 GPU" else "are"
-    sentence = (
-        f"{free} {verb} free on {where}, {_WHY[cause]}: room for {then.most} of {some(len(job.pods), 'pod')} of {each}."
-    )
+    sentence = f"{free} {verb} free on {where}, {why}: {seated} of {each}."
     return Reason(FRAGMENTATION, sentence, {**numbers, "cause": cause})
 
 
-def _one_model(ground: Ground, job: Job, only: Bools | None) -> tuple[Bools, str]:
-    """[n] usable nodes that some pod of the job may use; where several GPU models are among them, of the one that has
-    most, and its name.
+def _masks(ground: Ground, job: Job, only: Bools | None) -> tuple[list[Bools], str]:
+    """[i][n] usable nodes that each part may use; where those on GPUs find several GPU models among them, nodes of the
+    one that has most, and its name.
     """
     snapshot, room = ground.snapshot, ground.later
-    may = np.logical_or.reduce([ground.rules.eligible(part.pods[0]) for part in job.parts]) & snapshot.node_usable
-    may = may if only is None else may & only
+    masks = [ground.rules.eligible(part.pods[0]) & snapshot.node_usable for part in job.parts]
+    masks = [
+        mask & only if only is not None and part.charged(snapshot) else mask
+        for mask, part in zip(masks, job.parts, strict=True)
+    ]
+    bound = [mask for mask, part in zip(masks, job.parts, strict=True) if part.on_devices(snapshot)]
     model = models_of(snapshot, job)
-    if model is None or len(np.unique(snapshot.node_model[may & (snapshot.node_gpus > 0)])) < 2:
-        return may, ""
+    may = np.logical_or.reduce(bound) & (snapshot.node_gpus > 0) if bound else np.zeros(0, np.bool_)
+    if model is None or not bound or len(np.unique(snapshot.node_model[may])) < 2:
+        return masks, ""
     free = room.free * WHOLE_GPU_MILLI + room.shared
     there = np.unique(model[model != UNKNOWN]).tolist()
     best = max(there, key=lambda m: (int(free[may & (model == m)].sum()), -m))
-    return may & (model == best), snapshot.models[best - 1] if best else ""
+    masks = [
+        mask & (model == best) if part.on_devices(snapshot) else mask
+        for mask, part in zip(masks, job.parts, strict=True)
+    ]
+    return masks, snapshot.models[best - 1] if best else ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """What is free on nodes together, beside what the job asks for."""
+    """What is free on nodes together, beside what these parts of the job ask for."""
 
     room: Room
-    job: Job
+    parts: tuple[Part, ...]
     may: Bools
 
     @property
+    def nodes(self) -> int:
+        return int(self.may.sum())
+
+    @property
     def free(self) -> int:
-        shares = any(part.milli < WHOLE_GPU_MILLI for part in self.job.parts)
+        shares = any(part.milli < WHOLE_GPU_MILLI for part in self.parts)
         whole = int(self.room.free[self.may].sum()) * WHOLE_GPU_MILLI
         return whole + (int(self.room.shared[self.may].sum()) if shares else 0)
 
@@ -112,34 +137,38 @@ class _Sums:
 
     @property
     def short(self) -> list[str]:
-        room, job, may = self.room, self.job, self.may
+        room, may = self.room, self.may
         pairs = (
-            ("gpus", job.gpu_milli, self.free),
-            ("cpu", job.cpu_milli, self.cpu),
-            ("memory", self._asked_memory, int(np.maximum(room.memory[may], 0).sum())),
-            ("max_pods", len(job.pods), int(room.places[may].sum())),
+            ("gpus", self._asked("gpus"), self.free),
+            ("cpu", self._asked("cpu"), self.cpu),
+            ("memory", self._asked("memory"), int(np.maximum(room.memory[may], 0).sum())),
+            ("max_pods", self._asked("max_pods"), int(room.places[may].sum())),
         )
         return [name for name, asked, has in pairs if asked > has]
 
-    @property
-    def _asked_memory(self) -> int:
-        return sum(part.memory * len(part.pods) for part in self.job.parts)
+    def _asked(self, word: str) -> int:
+        return sum(
+            {"gpus": part.gpus * part.milli, "cpu": part.cpu, "memory": part.memory, "max_pods": 1}[word]
+            * len(part.pods)
+            for part in self.parts
+        )
 
     def has(self, word: str) -> str:
         memory, places = (left[self.may] for left in (self.room.memory, self.room.places))
         return {
             "gpus": gpus(self.free),
-            "cpu": f"{self.cpu // 1000} CPU cores",
+            "cpu": f"{self.cpu / 1000:g} CPU cores",
             "memory": f"{int(np.maximum(memory, 0).sum()) / 1024:g} GiB of memory",
             "max_pods": some(int(places.sum()), "place"),
         }[word]
 
     def needs(self, word: str) -> str:
+        amount = self._asked(word)
         return {
-            "gpus": gpus(self.job.gpu_milli),
-            "cpu": f"{self.job.cpu_milli // 1000} cores",
-            "memory": f"{self._asked_memory / 1024:g} GiB",
-            "max_pods": f"places for {some(len(self.job.pods), 'pod')}",
+            "gpus": gpus(amount),
+            "cpu": f"{amount / 1000:g} cores",
+            "memory": f"{amount / 1024:g} GiB",
+            "max_pods": f"places for {some(amount, 'pod')}",
         }[word]
 
 
@@ -157,7 +186,7 @@ def _slices(ground: Ground, job: Job, then: Found) -> Reason:
     numbers: dict[str, int | str | None] = {"asked_pods": len(job.pods), "slices": told, "cause": "slices"}
     if any(free[profile] < count for profile, count in asked.items()):
         return Reason(CAPACITY, f"It asks for slices {told} on nodes that it may run on.", numbers)
-    word, part = _obstacle(ground, job, may)
+    word, part = _obstacle(ground, job, [may & ground.rules.eligible(part.pods[0]) for part in job.parts])
     cause = _cause(ground, part, word)
     if cause in _APART:
         sentence = f"{_APART[cause]}: there is room for {then.most} of {some(len(job.pods), 'pod')}."
@@ -174,22 +203,49 @@ def _out_of_service(ground: Ground, pods: list[int]) -> int:
     return int(snapshot.node_gpus[may].sum())
 
 
-def _devices_suffice(ground: Ground, job: Job, may: Bools) -> bool:
-    rows = np.flatnonzero(may)
-    return all(int(ground.later.devices(part, rows).sum()) >= len(part.pods) for part in job.parts)
-
-
-def _obstacle(ground: Ground, job: Job, may: Bools) -> tuple[str, Part]:
-    """The rule that costs most room for the first of its shapes that one rule alone holds up."""
-    for part in job.parts:
-        word = obstacle(ground.later, part, len(part.pods), may)
-        if word:
-            return word, part
+def _obstacle(ground: Ground, job: Job, masks: Sequence[Bools]) -> tuple[str, Part]:
+    """What holds up the first of its shapes that finds too little room by itself: of a shape on whole or shared devices
+    the rule by which most of what is free is lost, of others the rule without which most more would fit.
+    """
+    for part, may in zip(job.parts, masks, strict=True):
+        if int(ground.later.slots(part)[may].sum()) < len(part.pods):
+            on_devices = part.gpus and not part.spec(ground.snapshot).mig
+            word = _loss(ground.later, part, may) if on_devices else obstacle(ground.later, part, len(part.pods), may)
+            return word or "gpus", part
     return "", job.parts[0]
+
+
+def _loss(room: Room, part: Part, may: Bools) -> str:
+    """Where most thousandths of free GPUs are lost to the part; the devices' word: in pieces smaller than its pods."""
+    rows, wanted, each = np.flatnonzero(may), len(part.pods), part.gpus * part.milli
+    free = room.free[rows] * WHOLE_GPU_MILLI + (room.shared[rows] if part.milli < WHOLE_GPU_MILLI else 0)
+    fit, sound = room.devices(part, rows), room.state.sound[rows]
+    lost = {room.device_word(part): int(np.where(sound & (fit < wanted), np.maximum(free - fit * each, 0), 0).sum())}
+    lost["promised"] = int(free[~sound].sum())
+    least = np.minimum(fit, wanted)
+    words: list[str] = []
+    most, which = least.copy(), np.full(len(rows), UNKNOWN)
+    for word, limit in (*room.amounts(part, rows), *room.company.limits(part.pods[0], rows)):
+        which = np.where(limit < most, len(words), which)
+        most = np.minimum(most, limit)
+        words.append(word)
+    for i, word in enumerate(words):
+        lost[word] = lost.get(word, 0) + int(((least - most) * each)[which == i].sum())
+    return max(lost, key=lambda word: lost[word])
+
+
+def _together(ground: Ground, job: Job, only: Bools | None) -> str:
+    """Each of its shapes finds room by itself: whether devices or what they need beside them is what they share."""
+    room = ground.later.copy()
+    room.cpu, room.memory, room.places = (np.full_like(room.cpu, MANY) for _ in range(3))
+    room.origin = None
+    return "stranded" if find(room, job, open_nodes=only).seats is None else "cpu_memory"
 
 
 def _cause(ground: Ground, part: Part, word: str) -> str:
     spec = part.spec(ground.snapshot)
+    if word == "promised" or (word == "gpus" and not part.gpus and not spec.mig):
+        return "promised"
     asks = {"host_port": spec.host_ports, "mig": spec.mig, "resource": spec.resources}
     if word in asks and not asks[word]:
         return "promised"

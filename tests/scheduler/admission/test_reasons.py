@@ -127,6 +127,10 @@ SCENES: dict[str, tuple[World, str, dict[str, Any]]] = {
         .pod("h", gpus=4, cpu_milli=48_000),
         "fragmentation", {"cause": "cpu_memory", "free_milli": 14_000},
     ),
+    "free GPUs without memory, and memory without GPUs": (
+        _switch("n1", "n2").pod("a", "n1", 4, memory_mib=1 << 20).pod("b", "n2", 8).pod("h", memory_mib=1024),
+        "fragmentation", {"cause": "cpu_memory", "free_milli": 4000},
+    ),
     "leftovers of shared devices": (
         world().node("n1", 2).pod("a", "n1", 1, gpu_milli=600).pod("b", "n1", 1, gpu_milli=600)
         .pod("h", gpus=1, gpu_milli=500),
