@@ -184,11 +184,12 @@ class Model:
                 self._one_of(n, kinds, beside[term], fixed[n, term])
 
     def _one_of(self, n: int, kinds: set[int], others: set[int], fixed: int) -> None:
-        """What already stands against the rule may stay so."""
+        """What already stands against the rule may stay so, and agents stay on a node that is emptied."""
         if sum(self.stands.get((n, k), 0) for k in kinds) + fixed > 1:
             return
-        here = sum(self._stays(n, k) for k in sorted(kinds)) + fixed
-        self.rules.add(here <= self._while_there(n, 1))
+        movable = sum(self._stays(n, k) for k in sorted(kinds))
+        here = movable + fixed
+        self.rules.add(movable <= self._while_there(n, 1 - fixed))
         for k in sorted(others):
             if (n, k) in self.reaches:
                 reached = self.reaches[n, k]

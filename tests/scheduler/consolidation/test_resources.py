@@ -79,3 +79,10 @@ def test_without_its_blockers_the_next_plan_empties_the_node(seed: int) -> None:
         left = [p for p in lighter.rows["pods"] if p.get("node") == kept.node]
         busy = [p for p in left if p.get("phase") not in ("Succeeded", "Failed") and "owner" not in p]
         assert not busy or kept.node in plan.emptied_nodes, (kept, names)
+
+
+def test_an_agent_that_holds_a_port_keeps_no_node_from_being_emptied() -> None:
+    made = world().nodes("n0", "n1", "n2").pod("m", "n0", 2).pod("r", "n1", 2, locked=True)
+    made.pod("agent", "n0", 0, host_ports=[80], owner={"kind": "DaemonSet", "name": "agent"})
+    plan = plan_of(made.pod("web", "n2", 2, host_ports=[80]))
+    assert (plan.net_emptied, plan.bound.net_upper) == (2, 2)
