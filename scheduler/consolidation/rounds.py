@@ -1,7 +1,7 @@
 """Rounds over partitions: the search as a whole, which may be stopped after any partition."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from scheduler.consolidation.search import drain_all
 
 CHECKS = 20_000  # candidates looked at for one node to drain, those that turn out bad at once included
 Doubles = NDArray[np.float64]
+Scored = tuple[tuple[int, int, int], Longs]  # net emptied nodes, less moves, less GPU milli that move; the log
 ATTEMPTS = 16  # searches of a small cluster, each with another order of nodes; the best one counts
 SMALL = 500  # nodes
 WIDE = 24  # more of them before the exact stage, in orders that keep less to the easiest first
@@ -41,27 +42,54 @@ class Search:
     notes: list[str] = field(default_factory=list)
     started: float = 0.0
     opened: Longs = field(init=False)  # [n] 1: was open before any move
+    asked: Params = field(init=False)  # what ``params`` are but for searches with less depth or fewer rounds
 
     def __post_init__(self) -> None:
-        self.opened = self.compiled.arena.node[:, c.N_OPEN].copy()
+        self.opened, self.asked = self.compiled.arena.node[:, c.N_OPEN].copy(), self.params
 
     def run(self) -> None:
         """Fill the arena's log with moves that empty nodes."""
-        a, limit = self.compiled.arena, self.params.max_moves
+        a, limit, asked = self.compiled.arena, self.params.max_moves, self.asked
         a.work[c.W_LIMIT] = NO_LIMIT if limit is None else limit
         self.started = self.clock() if self.clock else 0.0
-        best: tuple[tuple[int, int], Longs] | None = None
-        for attempt in range(self._attempts()):
-            self._attempt(attempt)
-            score = net_of(self.compiled), -int(a.work[c.W_MOVES])
-            if best is None or score > best[0]:
-                best = score, a.log[: a.work[c.W_MOVES]].copy()
-            if self.notes or net_of(self.compiled) == self.upper:
+        best: Scored = (-NO_LIMIT, 0, 0), np.zeros((0, c.LOG_COLUMNS), np.int64)
+        for depth, rounds in self._limits():
+            if self.notes or (rounds < asked.rounds and best[0][0] == self.upper):
                 break
+            self.params = replace(asked, depth=depth, rounds=rounds)
+            best = self._best_attempt(best)
+        self.params = asked
+        clear(a, self.opened)
+        install(a, best[1])
+
+    def _limits(self) -> Iterator[tuple[int, int]]:
+        """(depth, rounds): what is asked for, and in small clusters all that is less, so that asking for more is never
+        worse; fewer rounds only as long as the bound is not reached.
+        """
+        depth, rounds = self.params.depth, self.params.rounds
+        every = self.params.repack_up_to > 0 and len(self.compiled.arena.node) <= SMALL
+        yield depth, rounds
+        if every:
+            yield from ((d, rounds) for d in range(depth - 1, -1, -1))
+            yield from ((d, r) for r in range(rounds - 1, 0, -1) for d in range(depth, -1, -1))
+
+    def _best_attempt(self, best: Scored) -> Scored:
+        a = self.compiled.arena
+        for attempt in range(self._attempts()):
             clear(a, self.opened)
-        if best is not None:
-            clear(a, self.opened)
-            install(a, best[1])
+            self._attempt(attempt)
+            log = a.log[: a.work[c.W_MOVES]]
+            score = net_of(self.compiled), -len(log), -self._milli(log)
+            if score > best[0]:
+                best = score, log.copy()
+            if self.notes or score[0] == self.upper:
+                break
+        return best
+
+    def _milli(self, log: Longs) -> int:
+        """GPU milli that move; 0 where nobody asks for more than the first of equal answers."""
+        pod = self.compiled.arena.pod[log[:, c.L_POD]]
+        return int((pod[:, c.P_GPUS] * pod[:, c.P_MILLI]).sum()) if self.params.repack_up_to else 0
 
     def _attempts(self) -> int:
         nodes = len(self.compiled.arena.node)
@@ -75,7 +103,8 @@ class Search:
         for turn in range(self.params.rounds):
             groups = partition(self.asw, self.params.partition, self.seed, turn)
             for i, members in enumerate(groups):
-                if self._stopped(self.params.rounds - 1 if attempt else turn, i, len(groups)):
+                first = attempt == 0 and self.params == self.asked
+                if self._stopped(turn if first else self.asked.rounds - 1, i, len(groups)):
                     return
                 spread = np.random.default_rng([self.seed, attempt, turn, i]).random(len(members)) * noise
                 self._solve(members, self._empties(members, turn), spread)
@@ -114,7 +143,7 @@ class Search:
 
     def _stopped(self, turn: int, group: int, groups: int) -> bool:
         moves = int(self.compiled.arena.work[c.W_MOVES])
-        now = Progress(turn + 1, self.params.rounds, group + 1, groups, net_of(self.compiled), moves)
+        now = Progress(turn + 1, self.asked.rounds, group + 1, groups, net_of(self.compiled), moves)
         return self.stopped(now, f"in round {now.round}, partition {now.partition} of {groups}")
 
     def stopped(self, now: Progress, where: str) -> bool:

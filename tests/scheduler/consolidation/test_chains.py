@@ -156,6 +156,19 @@ def test_the_clock_is_a_safety_net_that_the_plan_admits() -> None:
     assert plan.notes == ("cut: stopped by the wall clock after 2.5 s",)
 
 
+@pytest.mark.parametrize(("name", "nodes", "seed"), [("uniform8", 30, 3), ("small68c", 30, 10)])
+def test_who_allows_more_never_gets_less(name: str, nodes: int, seed: int) -> None:
+    """Deeper chains alone, or more rounds alone, would have cost moves here."""
+    snapshot = build(generate(name, nodes=nodes, seed=seed))
+    found = {
+        (depth, rounds): (plan.net_emptied, -len(plan.moves))
+        for depth, rounds in ((0, 3), (1, 3), (2, 3), (3, 3), (3, 1), (3, 5))
+        for plan in [unproven(snapshot, Params(depth=depth, rounds=rounds, exact_up_to=0), 0, None, None)]
+    }
+    assert found[0, 3] <= found[1, 3] <= found[2, 3] <= found[3, 3]
+    assert found[3, 1][0] <= found[3, 3][0] <= found[3, 5][0]
+
+
 @pytest.mark.parametrize("name", ["llm78", "small68c"])
 def test_equal_input_gives_the_equal_plan_whatever_the_row_order(name: str) -> None:
     document = generate(name, nodes=80, seed=5)

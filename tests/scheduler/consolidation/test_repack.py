@@ -75,8 +75,8 @@ def repack(compiled: Compiled, kinds: Kinds) -> Repack:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chains in one order of nodes only."""
-    monkeypatch.setattr(rounds, "ATTEMPTS", 1)
+    """Chains in one order of nodes only, and only as deep as is asked."""
+    monkeypatch.setattr(rounds, "SMALL", 0)
 
 
 @pytest.mark.usefixtures("quick")
