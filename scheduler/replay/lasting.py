@@ -19,6 +19,7 @@ from scheduler.cluster.snapshot import Longs
 
 ENOUGH = 8
 TOGETHER = 0.4  # how far a run's times are off all together: the days ahead are not quite those of the past (log)
+NEARLY_NOBODY = 1e-9
 NEVER_S = 1 << 40  # of an end that nobody knows: beyond every horizon
 SIZES = (1, 2, 4, 8, 16, 64, 256)  # GPUs of a job up to which it is in a class; larger ones are one class
 STATED, OF_TENANT, OF_SIZE, BY_AGE, UNKNOWN_END = 0, 1, 2, 3, 4
@@ -37,10 +38,15 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """``survives[i]``: the part of all jobs that runs longer than ``times[i]``; at each of them somebody ended."""
+    """``survives[i]``: the part of all jobs that runs longer than ``times[i]``; at each of them somebody ended.
+
+    ``stays[i]``: the part of those seen to run until then that runs on.  Where few were seen so early all of them may
+    have ended, and others were seen later: a job of that age is judged by what was seen from its age on.
+    """
 
     times: tuple[int, ...]
     survives: tuple[float, ...]
+    stays: tuple[float, ...]
     ends: tuple[int, ...]  # jobs that were seen to end up to and at times[i]
 
     def later(self, age_s: int) -> int:
@@ -54,16 +60,18 @@ class Curve:
         Beyond the last end that was seen the curve goes on as an exponential one (Brown, Hollander and Korwar, 1974).
         """
         at = bisect_right(self.times, age_s)
-        here = self.survives[at - 1] if at else 1.0
-        wanted = here * (1.0 - chance)
+        here, left, wanted = self.survives[at - 1] if at else 1.0, 1.0, max(1.0 - chance, NEARLY_NOBODY)
         for place in range(at, len(self.times)):
-            if self.survives[place] < wanted:
+            left *= self.stays[place]
+            if left < wanted:
                 return self.times[place]
-        last = self.survives[-1]
-        return min(NEVER_S, int(self.times[-1] * math.log(max(wanted, 1e-9)) / math.log(last)))
+        end = self.times[-1]
+        if here * wanted > NEARLY_NOBODY:
+            return min(NEVER_S, int(end * math.log(here * wanted) / math.log(self.survives[-1])))
+        return min(NEVER_S, age_s + int((end - age_s) * math.log(wanted) / math.log(left))) if left < 1.0 else NEVER_S
 
 
-NO_CURVE = Curve((), (), ())
+NO_CURVE = Curve((), (), (), ())
 
 
 def size_of(gpu_milli: int) -> int:
@@ -109,8 +117,11 @@ def _curve(rows: Sequence[Ran]) -> Curve:
     times, ended = np.unique([row.left_s for row in rows if row.ended], return_counts=True)
     # At risk at t: who was seen from before t on and had not gone before it
     risk = np.searchsorted(entered, times, side="left") - np.searchsorted(left, times, side="left")
-    survives = np.cumprod(1.0 - ended / np.maximum(risk, ended))
-    return Curve(tuple(times.tolist()), tuple(survives.tolist()), tuple(np.cumsum(ended).tolist()))
+    stays = 1.0 - ended / np.maximum(risk, ended)
+    survives = np.cumprod(stays)
+    return Curve(
+        tuple(times.tolist()), tuple(survives.tolist()), tuple(stays.tolist()), tuple(np.cumsum(ended).tolist())
+    )
 
 
 @dataclass(frozen=True, slots=True)

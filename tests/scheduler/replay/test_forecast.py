@@ -79,6 +79,8 @@ def test_run_times_are_those_of_jobs_like_it_that_ran_longer(monkeypatch: pytest
     assert late.curves["a", 1].survives[0] == pytest.approx(0.0), (
         "who was seen from an age of 90 on was at no risk at 10"
     )
+    older = {int(lasting_of(late, [Lasts("a", 1000, 20)]).draw(seed)[0]) for seed in range(20)}
+    assert older == {80}, "all that were seen so early ended, and others were seen to run until 100"
 
 
 # --- calibration -----------------------------------------------------------------------------------------------------
