@@ -104,7 +104,7 @@ def quota_reason(refusal: Refusal, left: tuple[str, ...] = ()) -> Reason:
     never = "" if refusal.possible else " It can never be admitted under this quota."
     sentence = (
         f"{refusal.tenant} asks for {gpus(refusal.asked_milli)}, and {gpus(refusal.available_milli)} may still be used:"
-        f" {what}, and {gpus(refusal.used_milli)} are used.{never}"
+        f" {what}, and {gpus(refusal.used_milli)} {'is' if refusal.used_milli == 1000 else 'are'} used.{never}"
     )
     if left:
         sentence += f" There is room for it on {refusal.model}, and none on {', '.join(left)}, of which it may."

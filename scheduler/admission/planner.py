@@ -163,7 +163,7 @@ def _explained(ground: Ground, stage: _Stage, job: Job, position: int) -> Explan
     opening = _opening(ground, ground.later_book, job)
     spent = ground.book.spent(job.tenant, job.charged_at(ground.snapshot), job.gpu_milli)
     verdict = judge(ground, job, opening.nodes)
-    held = _held(ground, job, opening) if verdict.fits else None
+    held = _held(ground, job, opening) if verdict.fits and opening.refusal is None else None
     reasons = list(verdict.reasons)
     refusal = _by_quota(ground, stage, job, opening, verdict)
     if refusal is not None:
