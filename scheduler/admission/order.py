@@ -6,14 +6,15 @@ counted as if it ran.  A tenant's place follows the tree from above: first its d
 
 import heapq
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from scheduler.admission.fairness import CPU, Past, capacity_of, decayed, mixed, share, use_of
-from scheduler.admission.jobs import Job
-from scheduler.admission.quota import Book
-from scheduler.cluster.snapshot import Snapshot
+from scheduler.admission.jobs import Job, pending_jobs
+from scheduler.admission.quota import Book, book_of
+from scheduler.cluster.feasibility import eligibility
+from scheduler.cluster.snapshot import UNKNOWN, Snapshot
 from scheduler.plan.ask import ParamError, within
 
 UNASSIGNED = ""  # nobody's jobs share one place
@@ -41,6 +42,19 @@ class QueueRules:
         for row in self.past:
             if row.to_s < row.from_s or row.milli < 0:
                 raise ParamError("past", (row.tenant, row.from_s, row.to_s, row.milli), "must be a span and an amount")
+
+
+def waiting_line(snapshot: Snapshot, *, book: Book | None = None, rules: QueueRules | None = None) -> tuple[Job, ...]:
+    """Every job that waits, in the order in which ``explain`` looks at them; nothing is explained."""
+    jobs = pending_jobs(snapshot, eligibility(snapshot).pod_class)
+    return queue_order(snapshot, jobs, book or book_of(snapshot), rules or QueueRules(), snapshot.now_s)
+
+
+def by_name(snapshot: Snapshot, line: Iterable[Job]) -> tuple[Job, ...]:
+    """Those that their names mean: a pod without a gang that has the name of one cannot be asked for by name."""
+    gangs = {(one.cluster, f"{one.namespace}/{one.name}") for one in snapshot.gangs}
+    clusters = [one.name for one in snapshot.clusters]
+    return tuple(job for job in line if job.gang != UNKNOWN or (clusters[job.cluster], job.key) not in gangs)
 
 
 def queue_order(snapshot: Snapshot, jobs: Sequence[Job], book: Book, rules: QueueRules, now_s: int) -> tuple[Job, ...]:

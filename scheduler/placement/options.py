@@ -77,16 +77,16 @@ def option_of(search: Search, seating: Seating, expecting: Expecting) -> Option:
     counted = entropy_level(ground)
     spread = entropy(gpus_by_place(ground.domains_at(counted), weight))
     shown = shown_level(ground, request)
-    by_domain = _by_domain(ground, shown, weight)
+    domains = by_domain(ground, shown, weight)
     terms = {**_terms(search, seating), **_entropy_term(search.policy, spread, sum(weight.values()))}
     nodes = np.unique(np.concatenate(seating.nodes))
     return Option(
         level=seating.top.level,
         domain=ground.domain_name(seating.top.level, seating.top.domain),
-        models=_models(ground.snapshot, nodes),
+        models=models_on(ground.snapshot, nodes),
         assignment=_assignment(ground.snapshot, request, seating),
-        domains=tuple(name for name, _ in by_domain if name is not None),
-        gpus_by_domain=by_domain,
+        domains=tuple(name for name, _ in domains if name is not None),
+        gpus_by_domain=domains,
         entropy=spread,
         terms=terms,
         score=score_of(terms, search.policy),
@@ -96,7 +96,7 @@ def option_of(search: Search, seating: Seating, expecting: Expecting) -> Option:
     )
 
 
-def _models(snapshot: Snapshot, nodes: Ints) -> tuple[str, ...]:
+def models_on(snapshot: Snapshot, nodes: Ints) -> tuple[str, ...]:
     known = np.unique(snapshot.node_model[nodes])
     return tuple(snapshot.models[m] for m in known.tolist() if m != UNKNOWN)
 
@@ -110,7 +110,7 @@ def gpus_on(request: Request, seating: Seating) -> dict[int, int]:
     return {n: gpus for n, gpus in found.items() if gpus}
 
 
-def _by_domain(ground: Ground, level: str, weight: dict[int, int]) -> tuple[tuple[str | None, int], ...]:
+def by_domain(ground: Ground, level: str, weight: dict[int, int]) -> tuple[tuple[str | None, int], ...]:
     place = ground.domains_at(level)
     found: dict[int, int] = {}
     for n, gpus in weight.items():

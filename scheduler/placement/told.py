@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from scheduler.placement.joint import Joint, Outcome
+from scheduler.placement.beside import difference, mean_all_reduce_s, mean_entropy
+from scheduler.placement.joint import Joint, Outcome, Seated
 from scheduler.placement.options import Option, Predicted
 from scheduler.placement.planner import Placement
 from scheduler.placement.request import Request
@@ -91,39 +92,68 @@ def placement_lines(found: Placement) -> list[str]:
 
 
 def joint_json(names: Sequence[str], found: Joint) -> dict[str, Any]:
-    """``greedy`` is what largest-first gives; ``most_gpus`` an upper bound."""
+    """``greedy`` is what largest-first gives; ``most_gpus`` an upper bound; ``difference`` a word of ``beside``."""
+    rows = zip(names, found.found.jobs, found.greedy.jobs, strict=True)
     return {
         "ok": all(one.assignment for one in found.found.jobs),
         "jobs": [
-            {
-                "job": name,
-                "ok": bool(one.assignment),
-                "assignment": [{"member": member, "node": node} for member, node in one.assignment],
-                "entropy": None if one.entropy is None else round(one.entropy, 6),
-                "predicted": None if one.predicted is None else predicted_json(one.predicted),
-            }
-            for name, one in zip(names, found.found.jobs, strict=True)
+            {"job": name, "gpus": one.gpus, "difference": difference(one, greedy), **_seated_json(one),
+             "greedy": _seated_json(greedy)}
+            for name, one, greedy in rows
         ],
         "seated": outcome_json(found.found),
         "greedy": outcome_json(found.greedy),
         "most_gpus": found.most_gpus,
         "proven": found.proven,
+    }  # fmt: skip
+
+
+def _seated_json(one: Seated) -> dict[str, Any]:
+    return {
+        "ok": bool(one.assignment),
+        "assignment": [{"member": member, "node": node} for member, node in one.assignment],
+        "entropy": None if one.entropy is None else round(one.entropy, 6),
+        "predicted": None if one.predicted is None else predicted_json(one.predicted),
     }
 
 
 def outcome_json(one: Outcome) -> dict[str, Any]:
-    """``all_reduce_gpu_seconds``: of 1 GiB, each job weighing as its GPUs."""
+    """``all_reduce_gpu_seconds``: of 1 GiB, each job weighing as its GPUs; the two means weigh the same way."""
+    spread, time = mean_entropy(one), mean_all_reduce_s(one)
     return {
         "jobs": one.seated_jobs,
         "gpus": one.seated_gpus,
+        "entropy": None if spread is None else round(spread, 6),
+        "all_reduce_seconds": None if time is None else round(time, 9),
         "all_reduce_gpu_seconds": None if one.all_reduce_s is None else round(one.all_reduce_s, 6),
         "nodes_opened": one.opened,
     }
 
 
-def joint_lines(found: Joint) -> list[str]:
+DIFFERENCE_WORDS = {
+    "joint_only": "starts only together",
+    "greedy_only": "starts only largest first",
+    "elsewhere": "elsewhere largest first",
+}
+
+
+def joint_lines(names: Sequence[str], found: Joint) -> list[str]:
     best = f", no way seats more than {found.most_gpus} GPUs" + (", proven the best" if found.proven else "")
-    return [
-        f"{found.found.seated_jobs} of {len(found.found.jobs)} jobs, {found.found.seated_gpus} GPUs seated{best}",
-        f"largest first: {found.greedy.seated_jobs} jobs, {found.greedy.seated_gpus} GPUs",
+    ours, greedy = found.found, found.greedy
+    lines = [
+        f"{ours.seated_jobs} of {len(ours.jobs)} jobs, {ours.seated_gpus} GPUs seated{_means(ours)}{best}",
+        f"largest first: {greedy.seated_jobs} jobs, {greedy.seated_gpus} GPUs{_means(greedy)}",
     ]
+    words = [difference(*pair) for pair in zip(ours.jobs, greedy.jobs, strict=True)]
+    for word, told in DIFFERENCE_WORDS.items():
+        those = [name for name, one in zip(names, words, strict=True) if one == word]
+        if those:
+            lines.append(f"{told}: {', '.join(those)}")
+    return lines
+
+
+def _means(one: Outcome) -> str:
+    spread, time = mean_entropy(one), mean_all_reduce_s(one)
+    told = [] if spread is None else [f"entropy {spread:.3f}"]
+    told += [] if time is None else [f"all-reduce of 1 GiB {1000 * time:.2f} ms"]
+    return f" ({', '.join(told)})" if told else ""

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from scheduler.admission.order import by_name, waiting_line
 from scheduler.cli.files import read_snapshot
 from scheduler.cli.options import NO, AsJson, ClusterName, Seed, SnapshotFile
 from scheduler.cli.refusing import bad_input, check_seed
@@ -18,7 +19,7 @@ from scheduler.placement.told import joint_json, joint_lines, placement_json, pl
 
 OPTIONS = {"required": "--same", "preferred": "--prefer", "count": "--gpus", "gpus": "--per-pod", "pods": "--gpus",
            "slice_pods": "--slice", "slice_level": "--slice"}  # fmt: skip
-PER_POD = 8
+PER_POD, MOST_JOBS = 8, 1_000
 
 
 def place(
@@ -39,6 +40,10 @@ def place(
     job: Annotated[
         list[str] | None, typer.Option(metavar="NS/NAME", help="A pending gang or pod; several: all at once.")
     ] = None,
+    jobs: Annotated[str, typer.Option(metavar="NS/A,NS/B", help="The same: several pending jobs at once.")] = "",
+    first: Annotated[
+        int | None, typer.Option(help="The first so many jobs of the queue, in its order, all at once.")
+    ] = None,
     seed: Seed = 0,
     cluster: ClusterName = None,
     json: AsJson = False,
@@ -47,16 +52,15 @@ def place(
     with bad_input(OPTIONS):
         check_seed(seed)
         world = read_snapshot(snapshot, cluster)
-        if (gpus is None) == (not job):
-            raise InputError("--gpus, --job", None, "give one of them")
         asked = {"cpu_milli": cpu_milli, "memory_mib": memory_mib, "models": tuple(model or ())}
-        if job:
+        named = _named(world, gpus, job or [], jobs, first)
+        if named is not None:
             _says_itself({"same": same, "prefer": prefer, "per_pod": per_pod, "slice": slices, **asked})
-        if job and len(job) > 1:
-            _jointly(world, job, mix_models, seed, json)
+        if named is not None and (not job or len(named) > 1):
+            _jointly(world, named, mix_models, seed, json)
             return
-        if job:
-            request = replace(request_of(world, job[0]), may_mix_models=mix_models)
+        if named is not None:
+            request = replace(request_of(world, named[0]), may_mix_models=mix_models)
         else:
             group = _group(gpus or 0, PER_POD if per_pod is None else per_pod, slices, asked)
             request = Request(groups=(group,), required=same, preferred=prefer, may_mix_models=mix_models)
@@ -69,24 +73,41 @@ def place(
         raise typer.Exit(NO)
 
 
+def _named(world: Snapshot, gpus: int | None, job: list[str], jobs: str, first: int | None) -> list[str] | None:
+    """The pending jobs that are meant; None for a job that is made up of options."""
+    if sum((gpus is not None, bool(job), bool(jobs), first is not None)) != 1:
+        raise InputError("--gpus, --job, --jobs, --first", None, "give one of them")
+    if gpus is not None:
+        return None
+    if first is None:
+        named = job or [name.strip() for name in jobs.split(",")]
+        if len(set(named)) < len(named):
+            raise InputError("--jobs" if jobs else "--job", named, "each job once")
+        return named
+    if not 1 <= first <= MOST_JOBS:
+        raise InputError("--first", first, f"must be 1 to {MOST_JOBS}")
+    line = [one.key for one in by_name(world, waiting_line(world))[:first]]
+    if not line:
+        raise InputError("--first", first, "no job waits in this cluster")
+    return line
+
+
 def _says_itself(given: dict[str, Any]) -> None:
     """A pending job brings its own shape: what is said beside it would be left out in silence."""
     for name, value in given.items():
         if value not in (None, "", 0, ()):
             option = "--model" if name == "models" else f"--{name.replace('_', '-')}"
-            raise InputError(option, value, "says nothing beside --job: the job brings its own shape")
+            raise InputError(option, value, "says nothing beside a pending job, which brings its own shape")
 
 
 def _jointly(world: Snapshot, jobs: list[str], mix_models: bool, seed: int, json: bool) -> None:
-    if len(set(jobs)) < len(jobs):
-        raise InputError("--job", jobs, "each job once")
     found = place_jointly(
         world, [replace(request_of(world, name), may_mix_models=mix_models) for name in jobs], seed=seed
     )
     if json:
         print_json(joint_json(jobs, found))
     else:
-        say(joint_lines(found))
+        say(joint_lines(jobs, found))
         rows = [(name, member, node) for name, one in zip(jobs, found.found.jobs, strict=True)
                 for member, node in one.assignment]  # fmt: skip
         show_table("Places", ("job", "member", "node"), rows)

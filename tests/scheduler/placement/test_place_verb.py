@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from scheduler import cli
 from tests.builders.worlds import world
+from tests.scheduler.placement.test_joint import racks
 
 
 @pytest.fixture
@@ -53,14 +54,39 @@ def test_pending_jobs_go_one_by_one_or_all_at_once(snapshot: Path) -> None:
     assert (three["seated"]["jobs"], three["most_gpus"], three["ok"]) == (2, 16, False)
 
 
+def test_the_first_of_the_queue_go_all_at_once_beside_the_largest_first(tmp_path: Path) -> None:
+    made = racks([5, 4])
+    for name, count, priority in (("small", 2, 30), ("large", 4, 20), ("middle", 3, 10), ("last", 1, 0)):
+        made.gang(name, count, topology={"required": "asw"})
+        for i in range(count):
+            made.pod(f"{name}-{i}", gpus=8, gang=name, priority=priority)
+    path = tmp_path / "queue.json"
+    path.write_bytes(made.json())
+    found = document(run(path, "--first", "3", "--json"))
+    assert [one["job"] for one in found["jobs"]] == ["jobs/small", "jobs/large", "jobs/middle"]
+    assert (found["seated"]["jobs"], found["greedy"]["jobs"], found["proven"]) == (3, 2, True)
+    assert [one["difference"] for one in found["jobs"]].count("joint_only") == 1
+    waiting = next(one for one in found["jobs"] if not one["greedy"]["ok"])
+    assert (waiting["difference"], waiting["greedy"]["assignment"]) == ("joint_only", [])
+    assert found["seated"]["all_reduce_seconds"] > 0
+    named = document(run(path, "--jobs", "jobs/small, jobs/large,jobs/middle", "--json"))
+    assert named == found
+    told = run(path, "--first", "3").stdout
+    assert f"starts only together: {waiting['job']}" in told
+    assert "largest first: 2 jobs, 56 GPUs" in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), ("--gpus, --job",)),
+        ((), ("--gpus, --job, --jobs, --first",)),
         (("--gpus", "12", "--per-pod", "8"), ("--gpus", "multiple")),
         (("--gpus", "8", "--same", "rack"), ("--same", "host, asw, cluster")),
         (("--gpus", "8", "--slice", "2"), ("--slice", "4:asw")),
         (("--job", "jobs/nobody"), ("--job", "no such gang or pod")),
+        (("--jobs", "jobs/p,jobs/p"), ("--jobs", "each job once")),
+        (("--first", "0"), ("--first", "1 to 1000")),
+        (("--first", "2", "--gpus", "8"), ("--first", "give one of them")),
         (("--job", "jobs/p", "--same", "asw"), ("--same", "brings its own shape")),
         (("--job", "jobs/p", "--per-pod", "4"), ("--per-pod", "brings its own shape")),
         (("--gpus", "8", "--cpu-milli", "-1"), ("--cpu-milli",)),
