@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from scheduler.admission.allowed import by_quota
 from scheduler.admission.diagnosis import Ground
 from scheduler.admission.jobs import Job
+from scheduler.admission.quota import Book, holders, returned
 from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
 from scheduler.placement.company import terms_of
 from scheduler.placement.prey import without
@@ -86,23 +88,19 @@ def releases(snapshot: Snapshot, ends: Longs, now_s: int) -> tuple[Release, ...]
     return tuple(found)
 
 
-def reserve(
-    ground: Ground, job: Job, ends: Longs, only: Bools | None = None, taken: Sequence[Seats] = ()
-) -> Reservation:
+def reserve(ground: Ground, job: Job, ends: Longs, taken: Sequence[Seats] = ()) -> Reservation:
     """The earliest instant at which the job finds seats, and which; of others in the queue only ``taken`` is counted.
 
-    ``only`` [n]: nodes of models of which its tenant has quota, where it has of some alone.
-
-    Room only grows as pods end, so that the instant is found by halves.
+    Room and quota only grow as pods end, so that the instant is found by halves.
     """
     known = np.unique(np.maximum(ends[ends != ABSENT], ground.now_s))
     instants = np.unique(np.append(known, ground.now_s))
-    low, high, seats = 0, len(instants) - 1, _seats(ground, job, ends, int(instants[-1]), only, taken)
+    low, high, seats = 0, len(instants) - 1, _seats(ground, job, ends, int(instants[-1]), taken)
     if seats is None:
         return Reservation(job.key, None, None, job.gpu_milli, *_unknown(ground, job, ends))
     while low < high:
         middle = (low + high) // 2
-        found = _seats(ground, job, ends, int(instants[middle]), only, taken)
+        found = _seats(ground, job, ends, int(instants[middle]), taken)
         if found is None:
             low = middle + 1
         else:
@@ -123,11 +121,12 @@ def backfills(job: Job, reserved: Sequence[Reservation], runtime_s: int | None, 
     return tuple(sorted(closed))
 
 
-def _seats(
-    ground: Ground, job: Job, ends: Longs, at_s: int, only: Bools | None, taken: Sequence[Seats]
-) -> Seats | None:
+def _seats(ground: Ground, job: Job, ends: Longs, at_s: int, taken: Sequence[Seats]) -> Seats | None:
     room: Room = ground.now
     gone = (ends != ABSENT) & (ends <= at_s)
+    refusal, nodes = by_quota(ground.snapshot, _book_then(ground, job, gone), job)
+    if refusal is not None:
+        return None
     if gone.any():
         terms = terms_of(ground.snapshot, [part.pods[0] for part in job.parts])
         room = room_of(without(ground.snapshot, gone), ground.rules, terms)
@@ -135,13 +134,19 @@ def _seats(
         room = room.copy()
         for seats in taken:
             take(room, seats)
-    return find(room, job, open_nodes=only).seats
+    return find(room, job, open_nodes=nodes).seats
+
+
+def _book_then(ground: Ground, job: Job, gone: Bools) -> Book:
+    return returned(ground.book, ground.snapshot, gone) if job.gpu_milli and gone.any() else ground.book
 
 
 def _unknown(ground: Ground, job: Job, ends: Longs) -> tuple[int, int]:
-    """Thousandths of GPUs that pods of unknown end hold on nodes that the job may run on, and those pods."""
+    """Thousandths of GPUs that pods of unknown end hold of its quota, or on nodes that it may run on; those pods."""
     snapshot = ground.snapshot
     may = np.logical_or.reduce([ground.rules.eligible(part.pods[0]) for part in job.parts])
     rows = np.flatnonzero(snapshot.pod_live & ~snapshot.pod_agent & (ends == ABSENT))
-    rows = rows[may[snapshot.pod_node[rows]]]
+    refusal, _ = by_quota(snapshot, _book_then(ground, job, ends != ABSENT), job)
+    share = holders(ground.book, snapshot, refusal) if refusal else np.zeros(len(ends), np.bool_)
+    rows = rows[may[snapshot.pod_node[rows]] | share[rows]]
     return int((snapshot.pod_gpus[rows].astype(np.int64) * snapshot.pod_gpu_milli[rows]).sum()), len(rows)

@@ -7,10 +7,10 @@ import numpy as np
 from scheduler.admission.jobs import Job
 from scheduler.admission.misfit import faults_of, sizes_of
 from scheduler.admission.promises import Lent, borrowed_units, lent_of, promised
-from scheduler.admission.quota import CAP, Book, Refusal, charged_pods, returned
+from scheduler.admission.quota import CAP, Book, Refusal, charged_pods, holders, returned
 from scheduler.admission.reasons import QUOTA, SPENT
 from scheduler.admission.spending import spent_reason
-from scheduler.cluster.snapshot import Snapshot
+from scheduler.cluster.snapshot import Bools, Snapshot
 from scheduler.placement.prey import prey_of
 from scheduler.placement.sparing import Relief
 from scheduler.placement.victims import Claim, VictimRules, Victims, find_victims
@@ -47,7 +47,7 @@ def claim_of(snapshot: Snapshot, job: Job, book: Book) -> Claim:
             continue
         mine = charged_pods(snapshot, set(book.tree.below(account.name)))
         if now.total.get(account.name, 0) + job.gpu_milli > account.cap_milli:
-            awaited |= mine & leaving
+            awaited |= mine & leaving  # whatever the model
         missing = book.total.get(account.name, 0) + job.gpu_milli - account.cap_milli
         if missing > 0:
             reliefs.append(Relief(mine & ~leaving, missing))
@@ -55,6 +55,7 @@ def claim_of(snapshot: Snapshot, job: Job, book: Book) -> Claim:
         job.pods,
         reclaim=frozenset(np.flatnonzero(taken).tolist()),
         awaited=frozenset(np.flatnonzero(awaited).tolist()),
+        awaited_on=_awaited_on(snapshot, job, now, leaving),
         reliefs=tuple(reliefs),
         forbidden=_closed(snapshot, job, book),
         below=below,
@@ -98,6 +99,16 @@ def standing_refusal(snapshot: Snapshot, job: Job, book: Book) -> Refusal | None
         return first
     found = [book.beyond(job.tenant, model, job.gpu_milli, lp=job.lp) for model in models]
     return found[0] if all(found) else None
+
+
+def _awaited_on(snapshot: Snapshot, job: Job, now: Book, leaving: Bools) -> dict[int, frozenset[int]]:
+    """By model: who is leaving and still uses what the job needs of the quota of that model."""
+    found = {}
+    for m, name in enumerate(snapshot.models):
+        refusal = now.beyond(job.tenant, name, job.gpu_milli, lp=job.lp)
+        if refusal is not None:
+            found[m] = frozenset(np.flatnonzero(holders(now, snapshot, refusal) & leaving).tolist())
+    return found
 
 
 def _closed(snapshot: Snapshot, job: Job, book: Book) -> frozenset[int]:

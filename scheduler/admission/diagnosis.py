@@ -13,7 +13,7 @@ from scheduler.admission.ground import Ground, Verdict, ground_of
 from scheduler.admission.jobs import Job
 from scheduler.admission.lifted import Wide, unaccompanied, under
 from scheduler.admission.misfit import faults_of
-from scheduler.admission.quota import BORROWING_LIMIT, CAP, Refusal
+from scheduler.admission.quota import BORROWING_LIMIT, CAP, Refusal, holders
 from scheduler.admission.reasons import (
     BUDGET_RAN_OUT,
     CONSTRAINT,
@@ -75,10 +75,8 @@ def _leaving(ground: Ground, job: Job, then: Found) -> Reason:
 
 
 def awaited_quota(ground: Ground, refusal: Refusal) -> Reason:
-    """The pods that are leaving and whose quota the job needs: all of the account that holds it up, and below."""
-    snapshot, names = ground.snapshot, set(ground.book.tree.below(refusal.at))
-    mine = np.array([*(name in names for name in snapshot.tenants), False], np.bool_)
-    return _awaited(ground, mine[snapshot.pod_tenant], "quota", "")
+    """The pods that are leaving and whose quota the job needs: of the account that holds it up, and below."""
+    return _awaited(ground, holders(ground.book, ground.snapshot, refusal), "quota", "")
 
 
 def _awaited(ground: Ground, pods: Bools, what: str, named: str) -> Reason:

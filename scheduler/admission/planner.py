@@ -21,7 +21,7 @@ from scheduler.admission.quota import CAP, Book, Refusal, book_of
 from scheduler.admission.reasons import CAPACITY, FITS_NOW, FRAGMENTATION, PRECEDENCE, QUEUED, TOPOLOGY, Reason, first
 from scheduler.admission.spending import spent_reason
 from scheduler.cluster.feasibility import eligibility
-from scheduler.cluster.snapshot import UNKNOWN, Bools, Longs, Snapshot
+from scheduler.cluster.snapshot import UNKNOWN, Longs, Snapshot
 from scheduler.placement.room import Room
 from scheduler.placement.seating import Seats, find, take
 
@@ -181,7 +181,7 @@ def _explained(ground: Ground, stage: _Stage, job: Job, position: int) -> Explan
         if seats is not None and starts:
             reasons.append(_starts(ground.snapshot, seats))
     if not stopped and seats is None and not verdict.misfit:
-        _reserve(ground, stage, job, opening.nodes)
+        _reserve(ground, stage, job)
     primary, others = first([*_lent(ground, stage, job, reasons)])
     found = ground.book.ranks.of(job.tenant, job.priority)
     name, called = ground.snapshot.clusters[job.cluster].name, None if found is None else found.name
@@ -287,12 +287,12 @@ def _ahead(ground: Ground, stage: _Stage, job: Job) -> str:
     return f": {ahead_words(called(None if found is None else found.name), stage.ahead)}"
 
 
-def _reserve(ground: Ground, stage: _Stage, job: Job, only: Bools | None) -> None:
+def _reserve(ground: Ground, stage: _Stage, job: Job) -> None:
     """Room for a large job at the first instant at which it will find some, behind those that start before it."""
     if stage.backfill is None or stage.ends is None or job.gpus < stage.backfill.large_gpus:
         return
     earlier = [*stage.taken, *(one.seats for one in stage.reserved if one.seats is not None)]
-    stage.reserved.append(reserve(ground, job, stage.ends, only, earlier))
+    stage.reserved.append(reserve(ground, job, stage.ends, earlier))
 
 
 def _charged(snapshot: Snapshot, book: Book, job: Job, seats: Seats) -> Book:

@@ -99,7 +99,7 @@ def unblock(
         *_moves(found, ground, row, words, limits, seed),
         *smaller(found, ground, row.job),
         *other_models(found, ground, row.job),
-        *(() if words & {QUOTA, SPENT} else _patience(ground, row.job, estimates or {})),  # others' ends free no quota
+        *(() if words & {QUOTA, SPENT} else _patience(ground, row, estimates or {})),  # others' ends free no quota
     ]
     if any(one.kind == WAIT and one.outcome == FOUND for one in remedies):  # then it is known when
         remedies = [one for one in remedies if one.kind != WAIT or one.outcome == FOUND]
@@ -288,10 +288,10 @@ def _gpu_seconds(snapshot: Snapshot, plan: Plan, rates: Rates) -> float:
     return round(sum(cost.gpu_seconds for cost in costs(snapshot, pods, lambda _model, _tenant: rates)), 1)
 
 
-def _patience(ground: Ground, job: Job, estimates: Mapping[str, int]) -> Iterator[Remedy]:
+def _patience(ground: Ground, row: Explanation, estimates: Mapping[str, int]) -> Iterator[Remedy]:
     """The first instant at which enough has ended, if nobody else takes it; unknown where unknown ends matter."""
     ends = ends_of(ground.snapshot, estimates)
-    reserved = reserve(ground, job, ends)
+    reserved = reserve(ground, row.job, ends)
     unknown = reserved.unknown_gpu_milli
     if reserved.start_s is None:
         detail = "All ends are stated, and it fits after none of them."
@@ -305,5 +305,6 @@ def _patience(ground: Ground, job: Job, estimates: Mapping[str, int]) -> Iterato
     if reserved.start_s <= ground.now_s:
         return
     seconds = reserved.start_s - ground.now_s
-    detail = f"Room comes free in {seconds} s by ends that are stated, if nobody before it takes it."
+    what = str(row.reason.numbers.get("for", "room")).capitalize()  # or quota, of who waits for that
+    detail = f"{what} comes free in {seconds} s by ends that are stated, if nobody before it takes it."
     yield Remedy(WAIT, FOUND, seconds, "seconds", detail, {"start_s": reserved.start_s, "unknown_milli": unknown})

@@ -7,7 +7,7 @@ of them has left.  Pods that are leaving already are waited for before anybody e
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -87,12 +87,14 @@ class Victims:
 class Claim:
     """``reclaim``: LP pods that use what is the claimant's own share; ``relief``: what must be freed beside room.
 
-    ``awaited``: pods that are leaving already and whose share the claimant needs, wherever they stand.
+    ``awaited``: pods that are leaving already and whose share the claimant needs, wherever they stand; ``awaited_on``:
+    such pods for each GPU model that it might be on.
     """
 
     pods: tuple[int, ...]  # pending, rows
     reclaim: frozenset[int] = frozenset()
     awaited: frozenset[int] = frozenset()
+    awaited_on: Mapping[int, frozenset[int]] = field(default_factory=dict)
     reliefs: tuple[Relief, ...] = ()
     forbidden: frozenset[int] = field(default_factory=frozenset)  # nodes that are no use to its pods that use quota
     below: Bools | None = None  # [p] who stands below the claimant and may be preempted; None: no higher priority
@@ -357,9 +359,11 @@ def _victim(hunt: Hunt, claim: Claim, pod: int) -> Victim:
 
 
 def _leaving(hunt: Hunt, claim: Claim) -> tuple[tuple[int, ...], int | None]:
-    """Who is leaving the nodes on which somebody finds no room before that, and when the last must be gone."""
+    """Who is leaving and keeps somebody's room or share until then, and when the last must be gone."""
     snapshot = hunt.prey.snapshot
-    needed = sorted({*claim.awaited, *(p for node in hunt.placed for p in hunt.waits(node))})
+    on = {int(snapshot.node_model[n]) for n, pods in hunt.placed.items() if any(_charged(snapshot, p) for p in pods)}
+    share = claim.awaited.union(*(claim.awaited_on.get(model, ()) for model in on))
+    needed = sorted({*share, *(p for node in hunt.placed for p in hunt.waits(node))})
     ends = [int(snapshot.pod_deleted_at_s[p]) + int(snapshot.pod_grace_s[p]) for p in needed
             if ABSENT not in (snapshot.pod_deleted_at_s[p], snapshot.pod_grace_s[p])]  # fmt: skip
     return tuple(needed), max(ends) if ends and len(ends) == len(needed) else None

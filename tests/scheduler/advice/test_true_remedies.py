@@ -17,7 +17,7 @@ def test_a_remedy_that_is_found_is_true_when_it_is_applied() -> None:
         found = explain(tiny_world(seed).snapshot())
         for row in found.rows:
             for remedy in unblock(found, row, limits=Limits(moves=False)):
-                if remedy.outcome != FOUND or remedy.kind in ("budget", QUOTA_MORE, WAIT):
+                if remedy.outcome != FOUND or remedy.kind in ("budget", QUOTA_MORE):
                     continue
                 after = explain(_applied(tiny_world(seed), found, row, remedy).snapshot())
                 words = {one.reason.word for one in after.rows}
@@ -25,7 +25,7 @@ def test_a_remedy_that_is_found_is_true_when_it_is_applied() -> None:
                     seed, remedy, [one.reason for one in after.rows],
                 )  # fmt: skip
                 told[remedy.kind] += 1
-    assert all(told[kind] for kind in (VICTIMS, SHAPE, MODEL)), told
+    assert all(told[kind] for kind in (VICTIMS, SHAPE, MODEL, WAIT)), told
 
 
 def _applied(built: World, found: Explained, row: Explanation, remedy: Remedy) -> World:
