@@ -280,8 +280,12 @@ def book_of(snapshot: Snapshot, records: Iterable[TenantRecord] | None = None) -
 
 def under(book: Book, records: Iterable[TenantRecord]) -> Book:
     """The same use under other quotas: ``over`` of it is who would be over after an edit."""
+    return with_tree(book, tree_of(records))
+
+
+def with_tree(book: Book, tree: Tree) -> Book:
     plain = ({key: milli for key, milli in use.items() if key[1] != ALL} for use in (book.hp, book.lp))
-    fresh = opened(tree_of(records), *plain)
+    fresh = opened(tree, *plain)
     return replace(fresh, budgets=book.budgets, min_runtime_s=book.min_runtime_s, classes=book.classes)
 
 

@@ -72,6 +72,11 @@ def tree_of(records: Iterable[TenantRecord]) -> Tree:
     accounts = {record.name: _account(record) for record in sorted(records, key=lambda record: record.name)}
     for parent in sorted({a.parent for a in accounts.values() if a.parent is not None} - accounts.keys()):
         accounts[parent] = Account(parent, None, None, None, {}, False)
+    return grown(accounts)
+
+
+def grown(accounts: Mapping[str, Account]) -> Tree:
+    """Of accounts by name, all parents among them."""
     children: dict[str, list[str]] = {}
     for name in sorted(accounts):
         up = accounts[name].parent

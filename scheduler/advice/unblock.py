@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from scheduler.admission.allowed import Opening, on_model, opening_of
+from scheduler.admission.allowed import Opening, models_for, on_model, opening_of
 from scheduler.admission.backfill import ends_of, reserve
 from scheduler.admission.claims import Claimed, claimed
 from scheduler.admission.diagnosis import Ground, ground_of
 from scheduler.admission.jobs import Job
 from scheduler.admission.planner import Explained, Explanation
 from scheduler.admission.quota import BORROWING_LIMIT, CAP, Refusal
+from scheduler.admission.raising import Raise, raises
 from scheduler.admission.reasons import (
     BUDGET_RAN_OUT,
     CAPACITY,
@@ -138,35 +139,48 @@ def solved(row: Explanation, remedies: tuple[Remedy, ...]) -> str:
 
 
 def _quota(found: Explained, ground: Ground, row: Explanation) -> Iterator[Remedy]:
-    refusal = _lifted(found, ground, row)
-    if refusal is None:
+    model, limits = _lifted(found, ground, row)
+    if not limits:
         return
+    refusal, more = limits[0].refusal, sum(one.gpus for one in limits)
     lenders = [] if refusal.limit == CAP else list(found.book.lenders(refusal.tenant, refusal.model))
-    mask = None if refusal.limit == CAP else on_model(found.snapshot, refusal.model)
     rest = without(row, QUOTA)
     # More quota alone starts it only where there is room on that model, and nothing else is in its way.
-    if find(ground.now, row.job, open_nodes=mask).seats is not None:
+    if find(ground.now, row.job, open_nodes=on_model(found.snapshot, model)).seats is not None:
         rest = [word for word in rest if word not in OF_ROOM]
     elif not rest:
         rest = [WAITING_FOR_VICTIMS]
     outcome = FOUND if not rest else NONE
     then = "it would start" if not rest else f"it would still wait: {rest[0].replace('_', ' ')}"
+    told = " and ".join(f"{_raise(one.refusal)} by {gpus(one.gpus * WHOLE_GPU_MILLI)}" for one in limits)
     yield Remedy(
-        QUOTA_MORE, outcome, refusal.missing_milli / WHOLE_GPU_MILLI, "GPUs",
-        f"{_raise(refusal)} by {gpus(refusal.missing_milli)}, and {then}.{_lending(lenders)}",
+        QUOTA_MORE, outcome, more, "GPUs", f"{told[0].upper()}{told[1:]}, and {then}.{_lending(lenders)}",
         {
-            "missing_milli": refusal.missing_milli, "at": refusal.at, "limit": refusal.limit, "model": refusal.model,
+            "missing_milli": max(one.gpus for one in limits) * WHOLE_GPU_MILLI, "limits": len(limits),
+            "at": refusal.at, "limit": refusal.limit, "model": refusal.model,
             "lenders": ", ".join(f"{name} {milli // WHOLE_GPU_MILLI}" for name, milli in lenders),
             "lendable_milli": sum(milli for _, milli in lenders),
         },
     )  # fmt: skip
 
 
-def _lifted(found: Explained, ground: Ground, row: Explanation) -> Refusal | None:
-    """The quota that its reason names; where none is open and others are leaving, the one they use."""
-    opening = _opening(found, ground, row.job)
+def _lifted(found: Explained, ground: Ground, row: Explanation) -> tuple[str, tuple[Raise, ...]]:
+    """A model, and the limits between the job and it: that which its reason names; else one with room, the nearest."""
+    opening, snapshot = _opening(found, ground, row.job), found.snapshot
     named = next((one.numbers["model"] for one in (row.reason, *row.others) if one.word == QUOTA), None)
-    return next((one for one in opening.refusals if one.model == named), opening.refusal)
+    models = [str(named)] if named in snapshot.models else []
+    if not models and opening.refusal is not None:
+        models = list(models_for(snapshot, row.job, ground.sizes.models.get(row.job.cluster, ())))
+    ways = {model: raises(found.book, row.job, model) for model in models}
+    if not any(ways.values()):
+        return "", ()
+
+    def rank(model: str) -> tuple[bool, int, str]:
+        seats = find(ground.now, row.job, open_nodes=on_model(snapshot, model)).seats
+        return seats is None, sum(one.gpus for one in ways[model]), model
+
+    best = min(models, key=rank)
+    return best, ways[best]
 
 
 def _opening(found: Explained, ground: Ground, job: Job) -> Opening:
@@ -175,10 +189,10 @@ def _opening(found: Explained, ground: Ground, job: Job) -> Opening:
 
 def _raise(refusal: Refusal) -> str:
     if refusal.limit == CAP:
-        return f"Raise the cap of {refusal.at}"
+        return f"raise the cap of {refusal.at}"
     if refusal.limit == BORROWING_LIMIT:
-        return f"Raise the borrowing limit of {refusal.at} on {refusal.model}"
-    return f"Give {refusal.at} more quota of {refusal.model}"
+        return f"raise the borrowing limit of {refusal.at} on {refusal.model}"
+    return f"give {refusal.at} more quota of {refusal.model}"
 
 
 def _lending(lenders: list[tuple[str, int]]) -> str:
@@ -237,8 +251,9 @@ def _moves(
         return
     if not words & {FRAGMENTATION, TOPOLOGY} or not limits.moves:
         return
-    opening, lifted = _opening(found, ground, row.job), _lifted(found, ground, row)
-    models = opening.open if opening.open or lifted is None or lifted.limit == CAP else (lifted.model,)
+    opening, (lifted, ways) = _opening(found, ground, row.job), _lifted(found, ground, row)
+    by_cap = all(one.refusal.limit == CAP for one in ways)
+    models = opening.open if opening.open or by_cap else (lifted,)
     snapshot = restrict(found.snapshot, row.cluster)
     if opening.refusals and models:
         snapshot = _held_to(snapshot, {found.snapshot.pod_key(p) for p in row.job.pods}, models)

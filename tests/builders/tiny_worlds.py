@@ -10,7 +10,10 @@ def tiny_world(seed: int) -> World:
     dice, built = random.Random(seed), world(1000)
     for i in range(3):
         built.node(f"n{i}", dice.choice([2, 4]), gpu_model=dice.choice(["A", "B"]), cpu_milli=16_000)
-    built.tenant("t1", cohort="c", cap_gpus=dice.choice([None, 2, 4]), quotas=_quotas(dice))
+    above = dice.random() < 0.3
+    built.tenant("d", cohort="c", cap_gpus=dice.choice([1, 3])) if above else None
+    place = {"parent": "d"} if above else {"cohort": "c"}
+    built.tenant("t1", cap_gpus=dice.choice([None, 2, 4]), quotas=_quotas(dice), **place)
     built.tenant("t2", cohort="c", quotas=_quotas(dice))
     for i in range(dice.randint(2, 6)):
         gpus, tier = dice.choice([0, 1, 2, 2]), dice.choice(["LP", "LP", "HP"])
