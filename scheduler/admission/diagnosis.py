@@ -19,17 +19,16 @@ from scheduler.admission.reasons import (
     CONSTRAINT,
     NOT_EVALUATED,
     QUOTA,
-    TOPOLOGY,
     WAITING_FOR_VICTIMS,
     Reason,
     gpus,
     some,
 )
-from scheduler.admission.shortage import pieces
+from scheduler.admission.shortage import pieces, scattered
 from scheduler.cluster.ports import collide
-from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools
+from scheduler.cluster.snapshot import ABSENT, Bools
 from scheduler.placement.company import labels_of
-from scheduler.placement.homes import domains_of, places_at
+from scheduler.placement.homes import domains_of
 from scheduler.placement.room import Room
 from scheduler.placement.seating import Found, Seats, blocks, find
 
@@ -128,7 +127,7 @@ def _space(ground: Ground, job: Job, then: Found, only: Bools | None) -> Iterato
         return
     ground.left -= 2
     if job.levels and find(ground.later, job, free_of_level=True, open_nodes=only).seats is not None:
-        yield _topology(ground, job, then)
+        yield scattered(ground, job, then)
         return
     yield pieces(ground, job, then, only)
 
@@ -212,18 +211,3 @@ def _kept_out(ground: Ground, job: Job, only: Bools | None) -> Reason | None:
     each = {f"nodes_{word}": n for word, n in sorted(counts.items())}
     numbers: dict[str, int | str | None] = {"constraint": worst, "nodes": sum(counts.values()), **each}
     return Reason(CONSTRAINT, f"There is room, where it may not run: {told}.", numbers)
-
-
-def _topology(ground: Ground, job: Job, then: Found) -> Reason:
-    level = job.levels[0]
-    at = places_at(ground.snapshot, level)
-    unknown = 0 if at is None else int(((at == UNKNOWN) & (ground.snapshot.node_cluster == job.cluster)).sum())
-    beside = " beside its running members" if job.running else ""
-    sentence = (
-        f"It needs {some(len(job.pods), 'pod')} ({gpus(job.gpu_milli)}) in one {level}{beside}; the best one has room "
-        f"for {then.most}. There is room for all if the {level} did not matter."
-    )
-    return Reason(TOPOLOGY, sentence, {
-        "level": level, "asked_pods": len(job.pods), "seated_pods": then.most, "asked_milli": job.gpu_milli,
-        "nodes_of_unknown_place": unknown,
-    })  # fmt: skip

@@ -17,6 +17,8 @@ from scheduler.placement.parts import Asked, Part, Shape, part_of
 from scheduler.placement.room import Room, room_of
 from scheduler.placement.seating import find
 
+WHOLE = "whole cluster"
+
 
 def too_large(ground: Ground, job: Job) -> Reason | None:
     """No cluster like this one, empty, holds all members at once; None, too, where that is not certain.
@@ -32,8 +34,8 @@ def too_large(ground: Ground, job: Job) -> Reason | None:
         if not int(room.slots(part).max(initial=0)):
             return _no_node(part)
     if job.levels and find(room, asked, free_of_level=True).seats is not None:
-        return _too_many(ground, job, asked, found.most, f"in one {job.levels[0]}", f"best {job.levels[0]}")
-    return _too_many(ground, job, asked, found.most, "at once", "whole cluster")
+        return _too_many(room, job, asked, found.most, f"in one {job.levels[0]}", f"best {job.levels[0]}")
+    return _too_many(room, job, asked, found.most, "at once", WHOLE)
 
 
 def _no_node(part: Part) -> Reason:
@@ -46,12 +48,13 @@ def _no_node(part: Part) -> Reason:
     return Reason(MISCONFIGURED, sentence, {"fault": "size", **numbers})
 
 
-def _too_many(ground: Ground, job: Job, asked: Asked, most: int, where: str, best: str) -> Reason:
+def _too_many(room: Room, job: Job, asked: Asked, most: int, where: str, best: str) -> Reason:
     count = sum(len(part.pods) for part in asked.parts)
-    milli = sum(part.gpus * part.milli * len(part.pods) for part in asked.parts if part.charged(ground.snapshot))
+    milli = sum(part.gpus * part.milli * len(part.pods) for part in asked.parts if part.charged(room.snapshot))
     holds = f"has room for {most}" if most < count else "has no room for all of them together"
-    sentence = f"It needs {some(count, 'pod')} ({gpus(milli)}) {where}; the {best}, empty, {holds}."
-    wide = best == "whole cluster"
+    empty = "empty but for agents" if room.snapshot.pod_live.any() else "empty"
+    sentence = f"It needs {some(count, 'pod')} ({gpus(milli)}) {where}; the {best}, {empty}, {holds}."
+    wide = best == WHOLE
     numbers: dict[str, int | str | None] = {
         "fault": "cluster_size" if wide else "domain_size", "asked_pods": count, "seated_pods": most,
         "asked_milli": milli, **({} if wide else {"level": job.levels[0]}),

@@ -8,13 +8,14 @@ import numpy as np
 
 from scheduler.admission.ground import Ground
 from scheduler.admission.jobs import Job
-from scheduler.admission.reasons import CAPACITY, CONSTRAINT, FRAGMENTATION, Reason, gpus, some
+from scheduler.admission.lifted import unaccompanied
+from scheduler.admission.reasons import CAPACITY, CONSTRAINT, FRAGMENTATION, TOPOLOGY, Reason, gpus, some
 from scheduler.cluster.layout import slices
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import UNKNOWN, Bools
 from scheduler.placement.company import MANY
 from scheduler.placement.filters import obstacle
-from scheduler.placement.homes import models_of
+from scheduler.placement.homes import models_of, places_at
 from scheduler.placement.parts import Part
 from scheduler.placement.room import Room
 from scheduler.placement.seating import Found, find
@@ -62,8 +63,16 @@ def pieces(ground: Ground, job: Job, then: Found, only: Bools | None) -> Reason:
             asks = f"It asks for {some_of.needs(short[0])}, and {some_of.has(short[0])} are free"
             sentence = f"{asks} on {_where(some_of, of_model)}."
             return Reason(CAPACITY, sentence, {**numbers, "nodes": some_of.nodes, "short_of": ", ".join(short)})
-    word, part = _obstacle(ground, job, masks)
-    cause = _cause(ground, part, word) if word else _together(ground, job, only)
+    room = ground.later
+    word, part = _obstacle(room, job, masks)
+    if word in _APART:  # company is the reason where without it the whole job finds seats
+        alone = unaccompanied(room, job)
+        if find(alone, job, open_nodes=only).seats is None:
+            if job.levels and find(alone, job, open_nodes=only, free_of_level=True).seats is not None:
+                return scattered(ground, job, then, company=True)
+            room = alone
+            word, part = _obstacle(room, job, masks)
+    cause = _cause(ground, part, word) if word else _together(room, job, only)
     return _blocked(job, then, sums, _where(sums, model), numbers, word, cause)
 
 
@@ -111,6 +120,23 @@ def _masks(ground: Ground, job: Job, only: Bools | None) -> tuple[list[Bools], s
         for mask, part in zip(masks, job.parts, strict=True)
     ]
     return masks, snapshot.models[best - 1] if best else ""
+
+
+def scattered(ground: Ground, job: Job, then: Found, *, company: bool = False) -> Reason:
+    """Room for all of it, in several domains; ``company``: beside pods that it would have to stand with, too."""
+    level = job.levels[0]
+    at = places_at(ground.snapshot, level)
+    unknown = 0 if at is None else int(((at == UNKNOWN) & (ground.snapshot.node_cluster == job.cluster)).sum())
+    beside = " beside its running members" if job.running else ""
+    sentence = (
+        f"It needs {some(len(job.pods), 'pod')} ({gpus(job.gpu_milli)}) in one {level}{beside}; the best one has room "
+        f"for {then.most}. There is room for all if "
+        + (f"neither the {level} nor its company mattered." if company else f"the {level} did not matter.")
+    )
+    return Reason(TOPOLOGY, sentence, {
+        "level": level, "asked_pods": len(job.pods), "seated_pods": then.most, "asked_milli": job.gpu_milli,
+        "nodes_of_unknown_place": unknown,
+    })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,7 +212,7 @@ def _slices(ground: Ground, job: Job, then: Found) -> Reason:
     numbers: dict[str, int | str | None] = {"asked_pods": len(job.pods), "slices": told, "cause": "slices"}
     if any(free[profile] < count for profile, count in asked.items()):
         return Reason(CAPACITY, f"It asks for slices {told} on nodes that it may run on.", numbers)
-    word, part = _obstacle(ground, job, [may & ground.rules.eligible(part.pods[0]) for part in job.parts])
+    word, part = _obstacle(ground.later, job, [may & ground.rules.eligible(part.pods[0]) for part in job.parts])
     cause = _cause(ground, part, word)
     if cause in _APART:
         sentence = f"{_APART[cause]}: there is room for {then.most} of {some(len(job.pods), 'pod')}."
@@ -203,14 +229,14 @@ def _out_of_service(ground: Ground, pods: list[int]) -> int:
     return int(snapshot.node_gpus[may].sum())
 
 
-def _obstacle(ground: Ground, job: Job, masks: Sequence[Bools]) -> tuple[str, Part]:
+def _obstacle(room: Room, job: Job, masks: Sequence[Bools]) -> tuple[str, Part]:
     """What holds up the first of its shapes that finds too little room by itself: of a shape on whole or shared devices
     the rule by which most of what is free is lost, of others the rule without which most more would fit.
     """
     for part, may in zip(job.parts, masks, strict=True):
-        if int(ground.later.slots(part)[may].sum()) < len(part.pods):
-            on_devices = part.gpus and not part.spec(ground.snapshot).mig
-            word = _loss(ground.later, part, may) if on_devices else obstacle(ground.later, part, len(part.pods), may)
+        if int(room.slots(part)[may].sum()) < len(part.pods):
+            on_devices = part.gpus and not part.spec(room.snapshot).mig
+            word = _loss(room, part, may) if on_devices else obstacle(room, part, len(part.pods), may)
             return word or "gpus", part
     return "", job.parts[0]
 
@@ -234,9 +260,9 @@ def _loss(room: Room, part: Part, may: Bools) -> str:
     return max(lost, key=lambda word: lost[word])
 
 
-def _together(ground: Ground, job: Job, only: Bools | None) -> str:
+def _together(room: Room, job: Job, only: Bools | None) -> str:
     """Each of its shapes finds room by itself: whether devices or what they need beside them is what they share."""
-    room = ground.later.copy()
+    room = room.copy()
     room.cpu, room.memory, room.places = (np.full_like(room.cpu, MANY) for _ in range(3))
     room.origin = None
     return "stranded" if find(room, job, open_nodes=only).seats is None else "cpu_memory"
