@@ -172,9 +172,9 @@ def _placed(hunt: Hunt, claim: Claim, rules: VictimRules) -> Hunt | None:
     """The claimant's pods on nodes, in one domain and on one model where it needs that; None where they cannot be."""
     snapshot = hunt.prey.snapshot
     size = snapshot.pod_gpus.astype(np.int64) * snapshot.pod_gpu_milli
-    pods = sorted(
-        claim.pods, key=lambda p: (-int(size[p]), -int(snapshot.pod_cpu_milli[p]), -int(snapshot.pod_memory_mib[p]), p)
-    )
+    wide = {p: int(hunt.prey.rules.eligible(p).sum()) for p in claim.pods} if len(claim.pods) > 1 else {}
+    asks = (-size, -snapshot.pod_cpu_milli, -snapshot.pod_memory_mib)
+    pods = sorted(claim.pods, key=lambda p: (int(asks[0][p]), wide.get(p, 0), *(int(a[p]) for a in asks[1:]), p))
     best: Hunt | None = None
     places = _places(hunt, claim)
     for place in places[:PLACES]:
