@@ -11,7 +11,7 @@ from console.inventory.services import snapshot_of
 from console.queue import services
 from console.queue.models import Inquiry
 from console.queue.sightings import ClusterQueue, Explained, Name, Waiting
-from console.tenancy.planning import book_for, records_for
+from console.tenancy.planning import book_for, by_team, records_for
 from scheduler.admission.planner import Explained as Answer
 from scheduler.admission.planner import Explanation, explain
 from scheduler.admission.quota import Book
@@ -37,6 +37,7 @@ def explain_newest(source_id: int) -> None:
     if reading is None or snapshot is None:
         return
     began = time.monotonic()
+    snapshot = by_team(snapshot)
     answer = explain(snapshot, book=book_for(snapshot, reading.begun_at))
     clusters = tuple(_cluster(answer, place) for place in range(len(snapshot.clusters)))
     bound = bound_pods(snapshot, services.followed(source_id))
@@ -63,6 +64,7 @@ def _unblock(inquiry: Inquiry) -> None:
     if reading is None or snapshot is None:
         services.fail_inquiry(inquiry, "The newest reading is not kept any more; ask again.")
         return
+    snapshot = by_team(snapshot)
     answer = explain(snapshot, book=book_for(snapshot, reading.begun_at))
     row = next((one for one in answer.rows if (one.cluster, one.key) == (job.cluster, job.key)), None)
     if row is None:
@@ -192,6 +194,7 @@ def foretell_queue(foretelling_id: int) -> None:
         services.fail_foretelling(asked, "The reading is not kept any more; ask again.")
         return
     try:
+        snapshot = by_team(snapshot)
         answer = explain(snapshot, book=book_for(snapshot, asked.begun_at))
         past, arrived = services.past_of(asked.source_id, asked.begun_at)
         found = forecast(

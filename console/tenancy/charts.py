@@ -7,6 +7,7 @@ from typing import Any
 from console.tenancy.periods import Period
 from console.tenancy.selectors.budgets import STOPPED, WARNING, Burn
 from console.tenancy.selectors.standings import TenantRow
+from console.tenancy.selectors.teams import of_no_team
 from console.tenancy.selectors.use import Stretch
 from console.tenancy.standing import GPU, TENANT, Standing
 from console.ui.figures import number, whole_gpus
@@ -102,6 +103,33 @@ def _part(start: int, length: int, whole: int, fill: str) -> Part:
 def _at(amount: int | None, whole: int) -> str:
     """A cap far off the scale has no line."""
     return "" if amount is None or amount > whole else f"{min(WIDTH - 0.5, WIDTH * amount / whole):.1f}"
+
+
+SHARES = ("hp", "lp", "cpu", "standby", "usable", "other")  # in turn; a line parts those that are alike
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One team's part of what its department holds; ``row`` None: of no team."""
+
+    row: TenantRow | None
+    standing: Standing
+    percent: float | None
+    part: Part | None
+    tone: str
+
+
+def shares(whole: Standing, teams: Sequence[TenantRow]) -> list[Share]:
+    """HP and LP of a department on one bar, team by team, and last what is of none."""
+    rest = of_no_team(whole, [row.whole for row in teams])
+    held, at, found = whole.hp + whole.lp, 0, []
+    for index, (row, one) in enumerate([*((row, row.whole) for row in teams), (None, rest)]):
+        tone = "unknown" if row is None else SHARES[index % len(SHARES)]
+        length = one.hp + one.lp
+        part = _part(at, length, held, tone) if length else None
+        found.append(Share(row, one, 100 * length / held if held else None, part, tone))
+        at += length
+    return found
 
 
 @dataclass(frozen=True, slots=True)

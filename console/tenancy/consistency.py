@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from console.tenancy.choices import EntryKind
 from console.tenancy.entries import Docs, Given, Key, Wrong
+from console.tenancy.teams import overlaps
 
 TENANT, COHORT, PRIORITY = EntryKind.TENANT.value, EntryKind.COHORT.value, EntryKind.PRIORITY.value
 
@@ -12,6 +13,7 @@ TENANT, COHORT, PRIORITY = EntryKind.TENANT.value, EntryKind.COHORT.value, Entry
 def faults(docs: Docs, given: Mapping[Key, Given], removed: Collection[Key] = ()) -> list[Wrong]:
     """All that does not hold.  ``given``: the entries that were sent, which know where they stand."""
     found = [*_names(docs, removed), *_circles(docs, TENANT), *_circles(docs, COHORT), *_sums(docs, given)]
+    found += _namespaces(docs, given)
     return [Wrong(given.get(key, Given(*key)).row_of(field), field, reason) for key, field, reason in found]
 
 
@@ -33,6 +35,17 @@ def _names(docs: Docs, removed: Collection[Key]) -> Iterator[Fault]:
             for name in document["tenants"]:
                 if (TENANT, name) not in docs:
                     yield key, "tenants", _missing(TENANT, name, removed)
+
+
+def _namespaces(docs: Docs, given: Collection[Key]) -> Iterator[Fault]:
+    """Of one tenant a namespace belongs to one team at most, or a pod would be counted twice."""
+    for key, document in docs.items():
+        if key[0] == TENANT and document.get("namespaces") and not document["parent"]:
+            yield key, "namespaces", "only a team has namespaces: name the department above it"
+    for first, second, namespace in overlaps(docs):
+        for team, other in ((first, second), (second, first)):
+            if (TENANT, team) in given or (team == second and (TENANT, first) not in given):
+                yield (TENANT, team), "namespaces", f"{namespace} is of team {other} already"
 
 
 def _missing(kind: str, name: str, removed: Collection[Key]) -> str:

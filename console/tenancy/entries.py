@@ -138,7 +138,27 @@ def _tenant(given: Mapping[str, Any], read: _Reader) -> Document:
         "min_runtime_s": runtime,
         "quotas": _quotas(given, read),
         "budgets": _budgets(given, read),
+        "namespaces": _namespaces(given, read),
     }
+
+
+def _namespaces(given: Mapping[str, Any], read: _Reader) -> list[str]:
+    """Names, or ``cluster/name``; each once, in order."""
+    said = given.get("namespaces") or []
+    if not isinstance(said, list):
+        read.refuse("namespaces", "must be a list of names")
+        return []
+    found: list[str] = []
+    for one in said:
+        cluster, slash, name = one.rpartition("/") if isinstance(one, str) else ("", "", one)
+        fault = name_fault(name) or (name_fault(cluster.replace("/", "-")) if slash else "")
+        if fault:
+            read.refuse("namespaces", f"{str(one)[:100]!r}: a namespace (or cluster/namespace) {fault}")
+        elif one in found:
+            read.refuse("namespaces", f"{one} is there twice")
+        else:
+            found.append(one)
+    return sorted(found)
 
 
 def _cohort(given: Mapping[str, Any], read: _Reader) -> Document:
@@ -173,6 +193,7 @@ def _price(given: Mapping[str, Any], read: _Reader) -> Document:
 _FIELDS: dict[str, tuple[str, ...]] = {
     EntryKind.TENANT: (
         *("parent", "cohort", "weight", "cap_gpus", "guarantee_gpus", "min_runtime_s", "quotas", "budgets"),
+        "namespaces",
     ),
     EntryKind.COHORT: ("parent", "weight", "quotas"),
     EntryKind.PRIORITY: ("value", "tenants"),

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ class TokenForm(forms.Form):
 
 MAX_TABLE = 4_000_000
 PERIODS = ("month", "quarter", "rolling-30")
+NAMESPACES = "namespaces"
 OWN_FIELDS = ("parent", "cohort", "weight", "cap_gpus", "guarantee_gpus", "min_runtime_s")
 
 
@@ -63,6 +65,7 @@ def given_of_text(text: str) -> list[Given]:
 def document_of(post: Mapping[str, str]) -> dict[str, Any]:
     """The entry that the form of a tenant sends: fields named as in ``entries.flat``, nested ones by dots."""
     document: dict[str, Any] = {field: post.get(field, "") for field in OWN_FIELDS}
+    document[NAMESPACES] = [one for one in re.split(r"[\s,|]+", post.get(NAMESPACES, "")) if one]
     for name, value in post.items():
         nest, dot, rest = name.partition(".")
         what, last, field = rest.rpartition(".")

@@ -1,18 +1,40 @@
 """The book of tenants in the words of the core's queue; only workers import it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
 import msgspec
+import numpy as np
 
-from console.tenancy.selectors import min_runtimes, priority_classes, spent_budgets, tenant_records
+from console.tenancy.selectors import min_runtimes, priority_classes, spent_budgets, teams_now, tenant_records
 from scheduler.admission.classes import PriorityClass
 from scheduler.admission.quota import Book, book_of
 from scheduler.admission.spending import Budget
 from scheduler.cluster.records import TenantRecord
-from scheduler.cluster.snapshot import Snapshot
+from scheduler.cluster.rows import frozen
+from scheduler.cluster.snapshot import UNKNOWN, Snapshot
 
 MILLI = 1000
+
+
+def by_team(snapshot: Snapshot) -> Snapshot:
+    """The same pods; those in a namespace of a team are the team's, and no more their department's own."""
+    teams = teams_now()
+    pods = np.flatnonzero(snapshot.pod_tenant != UNKNOWN)
+    if not teams or not pods.size:
+        return snapshot
+    columns = (snapshot.pod_cluster, snapshot.pod_tenant, snapshot.pod_namespace)
+    places, of = np.unique(np.stack([column[pods] for column in columns], axis=1), axis=0, return_inverse=True)
+    found = [
+        teams.of(snapshot.clusters[cluster].name, snapshot.tenants[tenant], snapshot.namespaces[namespace])
+        for cluster, tenant, namespace in places.tolist()
+    ]
+    tenants = tuple(sorted({*snapshot.tenants, *found}))
+    at = {name: index for index, name in enumerate(tenants)}
+    owners = snapshot.pod_tenant.copy()
+    owners[pods] = np.array([at[name] for name in found], owners.dtype)[of.ravel()]
+    return replace(snapshot, tenants=tenants, pod_tenant=frozen(owners))
 
 
 def book_for(snapshot: Snapshot, begun_at: datetime) -> Book:

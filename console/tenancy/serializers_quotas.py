@@ -10,6 +10,13 @@ from console.tenancy.selectors.standings import SHOWN
 _COUNT: dict[str, Any] = {"allow_null": True, "required": False, "min_value": 0}
 
 
+def _namespaces() -> serializers.ListField:
+    return serializers.ListField(
+        child=serializers.CharField(max_length=460), required=False,
+        help_text="of a team: its department's pods in them are its own; a name, or cluster/name",
+    )  # fmt: skip
+
+
 class LimitsSerializer(serializers.Serializer[Any]):
     """null is not set: no guarantee for nominal, no limit for the others; 0 is 0."""
 
@@ -32,6 +39,7 @@ class BookEntrySerializer(serializers.Serializer[Any]):
     version = serializers.IntegerField(read_only=True, help_text="of this entry, for If-Match")
     removed = serializers.BooleanField(required=False, write_only=True, help_text="it shall not be there any more")
     parent = serializers.CharField(allow_null=True, allow_blank=True, required=False, max_length=200)  # type: ignore[assignment]  # as in the book
+    namespaces = _namespaces()
     cohort = serializers.CharField(allow_null=True, allow_blank=True, required=False, max_length=200)
     weight = serializers.IntegerField(**_COUNT)
     cap_gpus = serializers.IntegerField(**_COUNT)
@@ -68,6 +76,7 @@ class DocumentSerializer(serializers.Serializer[Any]):
 
     reason = serializers.CharField(min_length=1, max_length=2000)
     parent = serializers.CharField(allow_null=True, allow_blank=True, required=False, max_length=200)  # type: ignore[assignment]  # as in the book
+    namespaces = _namespaces()
     cohort = serializers.CharField(allow_null=True, allow_blank=True, required=False, max_length=200)
     weight = serializers.IntegerField(**_COUNT)
     cap_gpus = serializers.IntegerField(**_COUNT)
@@ -185,10 +194,14 @@ class BurnSerializer(serializers.Serializer[Any]):
     forecast = serializers.FloatField(allow_null=True, help_text="straight line to the end of the period")
     exhausted_at = serializers.DateTimeField(allow_null=True)
     partly = serializers.BooleanField(help_text="some hours have no price")
+    since = serializers.DateTimeField(allow_null=True, help_text="of a team that is told apart only from then on")
 
 
 class TenantSerializer(TenantRowSerializer):
     entry = BookEntrySerializer(allow_null=True)
+    since = serializers.DateTimeField(
+        allow_null=True, help_text="from when on a team's namespaces are counted as its own; unknown before"
+    )
     budgets = BurnSerializer(many=True)
 
 
@@ -205,7 +218,8 @@ class ChargeAskedSerializer(serializers.Serializer[Any]):
 
 
 class LineSerializer(serializers.Serializer[Any]):
-    tenant = serializers.CharField(allow_blank=True, help_text="empty: nobody's")
+    tenant = serializers.CharField(allow_blank=True, help_text="or team; empty: nobody's")
+    department = serializers.CharField(allow_blank=True, help_text="above it, where the caller may read its name")
     cluster = serializers.CharField()
     gpu_model = serializers.CharField(allow_blank=True)
     tier = serializers.ChoiceField(choices=["hp", "lp"])
@@ -234,3 +248,6 @@ class BillSerializer(serializers.Serializer[Any]):
     whole = SumSerializer()
     lines = LineSerializer(many=True)
     known = KnownSerializer(many=True, help_text="how much of the period is known, by source")
+    teams_since = serializers.DictField(
+        child=serializers.DateTimeField(), help_text="teams that are told apart only from an instant of the period on"
+    )

@@ -15,12 +15,13 @@ from console.tenancy.entries import BUDGET, LIMITS, BookError, Docs, Given, Wron
 
 HEAD = (
     *("line", "of", "name", "parent", "cohort", "weight", "cap_gpus", "guarantee_gpus", "min_runtime_s"),
-    *("gpu_model", *LIMITS, "period", *BUDGET, "value", "tenants", "hp_cents", "lp_cents"),
+    *("gpu_model", *LIMITS, "period", *BUDGET, "value", "tenants", "hp_cents", "lp_cents", "namespaces"),
 )
+LISTS = ("tenants", "namespaces")  # in one cell, apart by |
 QUOTA, BUDGET_LINE = "quota", "budget"
 MOST_LINES = 50_000
 _OWN = {
-    EntryKind.TENANT.value: ("parent", "cohort", "weight", "cap_gpus", "guarantee_gpus", "min_runtime_s"),
+    EntryKind.TENANT.value: ("parent", "cohort", "weight", "cap_gpus", "guarantee_gpus", "min_runtime_s", "namespaces"),
     EntryKind.COHORT.value: ("parent", "weight"),
     EntryKind.PRIORITY.value: ("value", "tenants"),
     EntryKind.PRICE.value: ("hp_cents", "lp_cents"),
@@ -40,7 +41,7 @@ def table_of(docs: Docs) -> Iterator[list[Any]]:
 
 def _line(line: str, values: Mapping[str, Any]) -> list[Any]:
     said = {"line": line, **values}
-    said["tenants"] = "|".join(said.get("tenants", ()))
+    said |= {name: "|".join(said.get(name, ())) for name in LISTS}
     return [said.get(field) for field in HEAD]
 
 
@@ -109,9 +110,8 @@ def _head(names: list[str], line: int) -> list[str]:
 
 def _own_fields(kind: str, row: Mapping[str, str]) -> dict[str, Any]:
     said: dict[str, Any] = {field: row[field] for field in _OWN[kind]}
-    if "tenants" in said:
-        said["tenants"] = [name for name in said["tenants"].split("|") if name]
-    return said
+    lists = {name: [one.strip() for one in said[name].split("|") if one.strip()] for name in LISTS if name in said}
+    return said | lists
 
 
 def _put_part(number: int, row: Mapping[str, str], entries: dict[tuple[str, str], Given]) -> list[Wrong]:

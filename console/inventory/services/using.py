@@ -13,11 +13,11 @@ _FINISHED = ("Succeeded", "Failed")
 _HP, _LP, _PENDING = range(3)
 _QUOTA = ("cap_gpus", "guarantee_gpus", "weight", "quotas", "cohort")
 
-type Place = tuple[str, str, str]  # cluster, tenant ("" for nobody), GPU model
+type Place = tuple[str, str, str, str]  # cluster, tenant ("" for nobody), GPU model, namespace
 
 
 def usage_rows(snapshot: Snapshot) -> list[UsageRow]:
-    """GPU milli by cluster, tenant and model of the node; pods that are asleep hold what they asked for.
+    """GPU milli by cluster, tenant, namespace and model of the node; pods that are asleep hold what they asked for.
 
     Pods on slices are not counted.  A pod that waits counts for the one model that it accepts, else for "".
     """
@@ -31,14 +31,19 @@ def usage_rows(snapshot: Snapshot) -> list[UsageRow]:
             snapshot.clusters[snapshot.pod_cluster[pod]].name,
             tenants[snapshot.pod_tenant[pod]],
             snapshot.models[model] if model != UNKNOWN else "",
+            snapshot.namespaces[snapshot.pod_namespace[pod]],
         )
         sums[place][_LP if snapshot.pod_lp[pod] else _HP] += int(asked[pod])
     for pod in np.flatnonzero((snapshot.pod_node == UNKNOWN) & (asked > 0)).tolist():
         models = snapshot.pod_specs[snapshot.pod_spec[pod]].gpu_models
         cluster, tenant = snapshot.clusters[snapshot.pod_cluster[pod]].name, tenants[snapshot.pod_tenant[pod]]
         if snapshot.pod_phase[pod] not in _FINISHED:
-            sums[cluster, tenant, models[0] if len(models) == 1 else ""][_PENDING] += int(asked[pod])
-    return [UsageRow(*place, *amounts) for place, amounts in sorted(sums.items())]
+            namespace = snapshot.namespaces[snapshot.pod_namespace[pod]]
+            sums[cluster, tenant, models[0] if len(models) == 1 else "", namespace][_PENDING] += int(asked[pod])
+    return [
+        UsageRow(cluster, tenant, model, hp, lp, pending, namespace)
+        for (cluster, tenant, model, namespace), (hp, lp, pending) in sorted(sums.items())
+    ]
 
 
 def theirs_of(snapshot: Snapshot) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from console.tenancy.selectors.standings import (
     tenant_of,
     tenant_tree,
 )
+from console.tenancy.selectors.teams import first_whole, teams_now
 from console.tenancy.selectors.use import Known, Stretch
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "edition_of",
     "edition_row",
     "editions",
+    "first_whole",
     "history_of",
     "may_edit",
     "members_of",
@@ -63,6 +65,7 @@ __all__ = [
     "seen_by",
     "spent_budgets",
     "stops",
+    "teams_now",
     "tenant_names",
     "tenant_of",
     "tenant_records",

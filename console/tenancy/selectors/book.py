@@ -58,7 +58,7 @@ def book_now() -> Page:
     for kind, name, edition, removed, document in rows:
         versions[kind, name] = edition
         if not removed:
-            docs[kind, name] = document
+            docs[kind, name] = _whole(kind, document)
     return Page(version, docs, versions)
 
 
@@ -69,8 +69,13 @@ def book_at(number: int) -> Docs:
     for kind, name, removed, document in rows.values_list("kind", "name", "removed", "document"):
         docs.pop((kind, name), None)
         if not removed:
-            docs[kind, name] = document
+            docs[kind, name] = _whole(kind, document)
     return docs
+
+
+def _whole(kind: str, document: dict[str, Any]) -> dict[str, Any]:
+    """As entries are written today: those of before namespaces had none."""
+    return {"namespaces": [], **document} if kind == TENANT else document
 
 
 def path_of(docs: Docs, tenant: str) -> list[str]:

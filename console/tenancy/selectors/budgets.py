@@ -19,6 +19,7 @@ from console.tenancy.prices import Prices
 from console.tenancy.selectors.book import TENANT, book_now
 from console.tenancy.selectors.charges import Sum, by_tenant_sums
 from console.tenancy.selectors.people import tenant_scope
+from console.tenancy.selectors.teams import told_apart_since
 from console.tenancy.selectors.use import known_of
 
 OK, WARNING, STOPPED = "ok", "warning", "stopped"
@@ -42,6 +43,7 @@ class Burn:
     forecast: float | None
     exhausted_at: datetime | None  # at the rate of NOWADAYS, where that is before the period ends
     partly: bool
+    since: datetime | None = None  # of a team that is told apart only from then on
     free_at: datetime | None = None  # of one that is spent: the earliest instant at which it is not, raised by nobody
 
     @property
@@ -125,18 +127,28 @@ def _burns(docs: Docs, wanted: Collection[str] | None, now: datetime) -> Iterato
     known = {name: _known_s(period, now) for name, period in periods.items()}
     nowadays = period_of(NOWADAYS, now)
     recent, recent_s = (by_tenant_sums(docs, nowadays), _known_s(nowadays, now)) if having else ({}, 0.0)
+    apart = told_apart_since({tenant for tenant, _, _ in having}) if having else {}
     for tenant, name, limits in having:
+        since = apart.get(tenant)
+        since = since if since is not None and since > periods[name].start else None
+        known_s = _since(known[name], since, now)
         used = sums[name].get(tenant, Sum())
         for unit, amount in ((unit, _amount(used, unit)) for unit in ("gpu_hours", "usd")):
             if limits[unit] is not None:
                 partly = unit == "usd" and used.unpriced_milli_hours > 0
-                burn = _burn(tenant, periods[name], unit, limits, amount, known[name], now, partly)
-                yield _told(docs, burn, _amount(recent.get(tenant, Sum()), unit), recent_s, now)
+                burn = _burn(tenant, periods[name], unit, limits, amount, known_s, now, partly)
+                burn = replace(burn, since=since)
+                yield _told(docs, burn, _amount(recent.get(tenant, Sum()), unit), _since(recent_s, since, now), now)
 
 
 def _known_s(period: Period, now: datetime) -> float:
     """Of the source of which most is known; what of the others is not known is in no sum either."""
     return max((one.covered_s for one in known_of(period, now)), default=0.0)
+
+
+def _since(known_s: float, since: datetime | None, now: datetime) -> float:
+    """Of what is known the part in which a team was told apart, at most."""
+    return known_s if since is None else max(0.0, min(known_s, (now - since).total_seconds()))
 
 
 def _burn(

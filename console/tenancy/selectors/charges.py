@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from console.tenancy.periods import Period
 from console.tenancy.prices import Prices
 from console.tenancy.selectors.book import book_now, path_of
 from console.tenancy.selectors.people import tenant_scope
+from console.tenancy.selectors.teams import first_whole, told_apart_since
 from console.tenancy.selectors.use import (
     GPU_HOUR_US,
     MEASURES,
@@ -43,6 +44,7 @@ class Line:
     cents_per_gpu_hour: int | None
     price_from: str
     cents: int | None
+    department: str = ""  # above the tenant, "" where there is none, or the viewer may not read its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +77,18 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """``as_of``: until when readings were counted; ``known``: how much of the period, by source."""
+    """``as_of``: until when readings were counted; ``known``: how much of the period, by source.
+
+    ``teams_since``: of teams that are told apart only from an instant within the period; before it their hours are
+    those of their department.
+    """
 
     period: Period
     accounts: list[Account]
     whole: Sum
     known: list[Known]
     as_of: datetime | None
+    teams_since: dict[str, datetime] = field(default_factory=dict)
 
     @property
     def hp(self) -> Sum:
@@ -104,9 +111,17 @@ def bill(viewer: Any, period: Period, tenant: str = "", *, now: datetime | None 
     if tenant:
         below = with_teams(page.docs, tenant)
         names = below if names is None else below & names
-    accounts = accounts_of(lines_of(page.docs, sums_of(period, names)))
+    lines = (
+        replace(line, department=above if scope is None or above in scope else "")
+        for line in lines_of(page.docs, sums_of(period, names))
+        for above in [page.docs.get(("tenant", line.tenant), {}).get("parent") or ""]
+    )
+    accounts = accounts_of(lines)
+    since = {
+        name: at for name, at in told_apart_since(names).items() if ("tenant", name) in page.docs and at > period.start
+    }
     known = known_of(period, now or timezone.now())
-    return Bill(period, accounts, total(one.whole for one in accounts), known, counted_until())
+    return Bill(period, accounts, total(one.whole for one in accounts), known, counted_until(), since)
 
 
 def counting_now() -> datetime:
@@ -121,11 +136,16 @@ def counted_until() -> datetime | None:
 
 
 def history_of(viewer: Any, tenant: str, period: Period, model: str = "", *, days: bool = False) -> list[Stretch]:
-    """Mean GPUs of a tenant with its teams, hour by hour or day by day; nothing of those one may not see."""
+    """Mean GPUs of a tenant with its teams, hour by hour or day by day; nothing of those one may not see.
+
+    Of a team nothing before the first whole hour (or day) in which it was told apart: that is unknown, and not 0.
+    """
     scope = tenant_scope(viewer)
     if scope is not None and tenant not in scope:
         return []
-    return history(period, with_teams(book_now().docs, tenant), tenant, model, days=days)
+    found = history(period, with_teams(book_now().docs, tenant), tenant, model, days=days)
+    since = told_apart_since([tenant]).get(tenant)
+    return found if since is None else [one for one in found if one.at >= first_whole(since, days=days)]
 
 
 def with_teams(docs: Docs, tenant: str) -> set[str]:

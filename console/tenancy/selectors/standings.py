@@ -11,6 +11,7 @@ from console.tenancy.models import Book, UsageFeed
 from console.tenancy.selectors.book import COHORT, TENANT, Page, book_now, seen_by
 from console.tenancy.selectors.budgets import Burn, burns
 from console.tenancy.selectors.people import tenant_scope
+from console.tenancy.selectors.teams import told_apart_since
 from console.tenancy.selectors.use import feeds
 from console.tenancy.standing import GPU, Standing
 from console.ui.states import PageState
@@ -119,7 +120,10 @@ def _without_others(one: Standing) -> Standing:
 
 @dataclass(frozen=True, slots=True)
 class OneTenant:
-    """A tenant's row of the tree, its entry as it is edited, and its budgets."""
+    """A tenant's row of the tree, its entry as it is edited, and its budgets.
+
+    ``since``: from when on a team's namespaces are counted as its own; None for who has none.
+    """
 
     row: TenantRow
     entry: dict[str, Any] | None
@@ -127,6 +131,7 @@ class OneTenant:
     at: datetime | None
     period_s: int
     teams: list[TenantRow]
+    since: datetime | None
 
     def __getattr__(self, name: str) -> Any:
         """What the row says."""
@@ -142,7 +147,9 @@ def tenant_of(viewer: Any, name: str) -> OneTenant | None:
         return None
     entry = None if row.document is None else {"kind": TENANT, "name": name, "version": row.version, **row.document}
     teams = [one for one in rows if one.document is not None and one.document["parent"] == name]
-    return OneTenant(row, entry, burns(viewer, [name]), tree.at, tree.period_s, teams)
+    return OneTenant(
+        row, entry, burns(viewer, [name]), tree.at, tree.period_s, teams, told_apart_since([name]).get(name)
+    )
 
 
 def tenant_names(viewer: Any, words: str) -> list[str]:

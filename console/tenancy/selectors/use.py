@@ -7,9 +7,11 @@ from datetime import datetime
 
 from django.db.models import Sum
 
+from console.tenancy.entries import Docs
 from console.tenancy.models import TenantHour, UsageFeed, UsageSpan
 from console.tenancy.periods import Period
 from console.tenancy.standing import Use, UseOf
+from console.tenancy.teams import Teams
 
 MEASURES = ("hp", "lp", "borrowed", "lent", "pending")
 GPU_HOUR_US = 3_600_000_000  # GPU-microseconds
@@ -32,11 +34,15 @@ class Known:
         return max(0.0, self.of_s - self.covered_s)
 
 
-def use_of(feeds: Iterable[UsageFeed]) -> UseOf:
-    """What every tenant itself holds and waits for, by (tenant, model), as the sources said last."""
+def use_of(feeds: Iterable[UsageFeed], docs: Docs) -> UseOf:
+    """What every tenant itself holds and waits for, by (tenant, model), as the sources said last.
+
+    What stands in a team's namespaces is that team's, by these entries of the book.
+    """
+    teams = Teams(docs)
     found: defaultdict[tuple[str, str], Use] = defaultdict(Use)
     for feed in feeds:
-        for _cluster, tenant, model, hp, lp, pending in feed.rows:
+        for _cluster, tenant, model, hp, lp, pending in teams.rows(feed.spaces) or feed.rows:
             if tenant:
                 found[tenant, model] += Use(hp, lp, pending)
     return dict(found)

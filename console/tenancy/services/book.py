@@ -19,7 +19,8 @@ from console.tenancy.services.standings import keep_standings
 
 SET, DIVIDE = "tenancy.set_quotas", "tenancy.divide_quotas"
 TENANT = EntryKind.TENANT.value
-DIVIDED = ("quotas", "budgets", "weight", "parent", "cap_gpus")  # that a department's admin may set for its teams
+# What a department's admin may set for its teams.
+DIVIDED = ("quotas", "budgets", "weight", "parent", "cap_gpus", "namespaces")
 
 
 class VersionMissingError(Exception):

@@ -49,9 +49,9 @@ class Preview:
 
 def preview(viewer: Any, planned: Planned) -> Preview:
     """Only what differs; those who would be over come first."""
-    use = use_of(feeds())
-    before, was = standings(planned.before, use)
-    after, now = standings(planned.after, use)
+    every = feeds()
+    before, was = standings(planned.before, use_of(every, planned.before))
+    after, now = standings(planned.after, use_of(every, planned.after))
     rows = [
         _row(key[0], key[1], model, before.get((key, model), _NOBODY), after.get((key, model), _NOBODY))
         for key, model in sorted(before.keys() | after.keys())

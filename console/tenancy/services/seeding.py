@@ -1,13 +1,13 @@
 """A first book for a console that has use and no quotas, such as the demo: every figure follows from the use."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
 
 from console.tenancy.entries import Given
-from console.tenancy.models import Edition
+from console.tenancy.models import Edition, UsageFeed
 from console.tenancy.selectors.use import feeds, use_of
 from console.tenancy.services.book import edit_book
 from console.tenancy.standing import GPU, Use
@@ -24,13 +24,14 @@ def ensure_book(user: Any, departments: Sequence[str], *, reason: str) -> Editio
     """Departments that divide among them who uses something; None where there is a book, or nothing is in use."""
     if Edition.objects.exists():
         return None
+    every = feeds()
     held: defaultdict[str, dict[str, Use]] = defaultdict(dict)
-    for (tenant, model), use in use_of(feeds()).items():
+    for (tenant, model), use in use_of(every, {}).items():
         if model:
             held[tenant][model] = use
     if not held:
         return None
-    return edit_book(user, list(_entries(held, departments)), 0, reason=reason)
+    return edit_book(user, [*_entries(held, departments), *_teams(every)], 0, reason=reason)
 
 
 def _entries(held: Mapping[str, Mapping[str, Use]], departments: Sequence[str]) -> Iterator[Given]:
@@ -55,6 +56,20 @@ def _entries(held: Mapping[str, Mapping[str, Use]], departments: Sequence[str]) 
         yield Given("class", name, {"value": value})
     for model, hp, lp in _CENTS:
         yield Given("price", model, {"hp_cents": hp, "lp_cents": lp})
+
+
+def _teams(every: Iterable[UsageFeed]) -> Iterator[Given]:
+    """Below two tenants: a team of each of their namespaces but the last, whose pods are of no team."""
+    spaces: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for feed in every:
+        for _cluster, tenant, namespace, _model, hp, lp, _pending in feed.spaces:
+            if tenant and namespace:
+                spaces[tenant][namespace] += hp + lp
+    for tenant in [name for name in sorted(spaces) if len(spaces[name]) > 1][:2]:
+        for namespace in sorted(spaces[tenant])[:-1]:
+            hours = max(1, spaces[tenant][namespace] // GPU) * 24 * 31
+            document = {"parent": tenant, "namespaces": [namespace], "budgets": {"month": {"gpu_hours": hours}}}
+            yield Given("tenant", namespace, document)
 
 
 def _budgets(at: int, gpus: int) -> dict[str, Any]:

@@ -25,7 +25,7 @@ type Found = dict[tuple[Key, str], Standing]
 
 def keep_standings(docs: Docs) -> None:
     """Works them out for the newest use.  Call it under the book's lock, whenever the book or the use has changed."""
-    found, caps = standings(docs, use_of(feeds()))
+    found, caps = standings(docs, use_of(feeds(), docs))
     Book.objects.update(
         standings=[[*key, model, *standing] for (key, model), standing in found.items()],
         over_caps={name: list(pair) for name, pair in caps.items()},

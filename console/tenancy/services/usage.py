@@ -17,6 +17,7 @@ from console.tenancy.selectors.book import book_now
 from console.tenancy.selectors.use import MEASURES
 from console.tenancy.services.standings import keep_standings
 from console.tenancy.standing import TENANT, Standing, lineage, split
+from console.tenancy.teams import Teams
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 HOURS_KEPT = 9 * DAY  # then a day becomes one row
@@ -28,7 +29,10 @@ type Rates = Mapping[Place, Sequence[int]]  # GPU milli of each of MEASURES
 
 
 class UsageRow(NamedTuple):
-    """GPU milli that one tenant ("" for nobody) holds and waits for in one cluster; pods of any model wait for ""."""
+    """GPU milli that one tenant ("" for nobody) holds and waits for in one namespace of one cluster.
+
+    Pods of any model wait for "".
+    """
 
     cluster: str
     tenant: str
@@ -36,6 +40,7 @@ class UsageRow(NamedTuple):
     hp: int
     lp: int
     pending: int
+    namespace: str = ""
 
 
 @transaction.atomic
@@ -64,10 +69,15 @@ def record_usage(
     elif stood is not None:
         _sum_up(feed, book, max(stood[0], feed.at), min(stood[1], at))
     feed.name, feed.at, feed.period_s = name[:LONGEST], at, period_s
-    feed.rows = [[*(word[:LONGEST] for word in row[:3]), *row[3:]] for row in rows]
+    feed.spaces = [
+        [*(word[:LONGEST] for word in (row.cluster, row.tenant, row.namespace, row.gpu_model)), *row[3:6]]
+        for row in rows
+    ]
+    docs = book_now().docs
+    feed.rows = Teams(docs).rows(feed.spaces)
     feed.theirs = list(theirs)
     feed.save()
-    keep_standings(book_now().docs)
+    keep_standings(docs)
     return True
 
 

@@ -129,6 +129,7 @@ LABELS = {
     "cap_gpus": "Cap (GPUs, all models)",
     "guarantee_gpus": "Guarantee (GPUs, all models)",
     "min_runtime_s": "Borrowed: left alone for (s)",
+    "namespaces": "Namespaces of the team",
 }
 
 
@@ -137,8 +138,8 @@ def _field(name: str, said: Mapping[str, Any], wrong: Mapping[str, str], fixed: 
     label = LABELS.get(name) or name.replace("quotas.", "").replace("budgets.", "").replace(".", " ").replace("_", " ")
     value = said.get(name)
     ident = "f-" + "".join(letter if letter.isalnum() else "-" for letter in name)
-    shown = "" if value is None else value
-    known = {"id": ident, "fixed": name in fixed, "is_name": name in ("parent", "cohort")}
+    shown = "" if value is None else ", ".join(value) if isinstance(value, list) else value
+    known = {"id": ident, "fixed": name in fixed, "is_name": name in ("parent", "cohort", "namespaces")}
     return {"name": name, "label": label, "value": shown, "error": wrong.get(name, ""), **known}
 
 

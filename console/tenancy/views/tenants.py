@@ -23,6 +23,7 @@ SPANS = {"24h": ("rolling-1", "24 h"), "7d": ("rolling-7", "7 d"), "30d": ("roll
 SHOW_WORDS = {"all": "All", "over": "Over", "borrowing": "Borrowing", "pending": "Waiting"}
 LINE_HEAD = (
     *("tenant", "cluster", "gpu_model", "tier", "gpu_hours", "usd_per_gpu_hour", "usd", "price_from", "from", "to"),
+    *("department", "team_counted_since"),
 )
 
 
@@ -106,6 +107,7 @@ def tenant_page(request: HttpRequest, name: str) -> HttpResponse:
         "row": found.row,
         "models": _models(found),
         "teams": charts.drawn(found.teams, by_model=False, whole=charts.scale_of([found.row, *found.teams])),
+        "shares": charts.shares(found.row.whole, found.teams) if found.teams else [],
         "legend": charts.LEGEND,
         "lines": charts.LINES,
         "burns": charts.burn_bars(found.budgets),
@@ -148,6 +150,7 @@ def _history(request: HttpRequest, found: selectors.OneTenant) -> dict[str, Any]
         "series": charts.series(stretches, period, nominal, span == "30d"),
         "series_words": charts.series_words(stretches),
         "stretches": stretches,
+        "whole_from": None if found.since is None else selectors.first_whole(found.since, days=span == "30d"),
     }
 
 
@@ -180,6 +183,7 @@ def chargeback_csv(request: HttpRequest) -> HttpResponseBase:
         (
             line.tenant, line.cluster, line.gpu_model, line.tier, f"{line.milli_hours / 1000:.3f}",
             _dollars(line.cents_per_gpu_hour), _dollars(line.cents), line.price_from, period.start.date(), period.last,
+            line.department, f"{since:%Y-%m-%dT%H:%M:%SZ}" if (since := bill.teams_since.get(line.tenant)) else None,
         )
         for line in bill.lines
     )  # fmt: skip
