@@ -14,7 +14,8 @@ from console.tenancy.selectors.book import (
 )
 from console.tenancy.selectors.budgets import Burn, Spent, burns, spent_budgets, stops
 from console.tenancy.selectors.charges import Account, Bill, Line, Sum, bill, counting_now, history_of
-from console.tenancy.selectors.people import TokenRow, may_edit, members_of, permissions_of, tenant_scope, tokens_of
+from console.tenancy.selectors.people import TokenRow, members_of, permissions_of, tenant_scope, tokens_of
+from console.tenancy.selectors.reach import Reach, may_edit, reach_of
 from console.tenancy.selectors.records import Theirs, min_runtimes, priority_classes, tenant_records, theirs_of
 from console.tenancy.selectors.standings import (
     OneTenant,
@@ -37,6 +38,7 @@ __all__ = [
     "Known",
     "Line",
     "OneTenant",
+    "Reach",
     "Page",
     "Spent",
     "Stretch",
@@ -60,6 +62,7 @@ __all__ = [
     "may_edit",
     "members_of",
     "min_runtimes",
+    "reach_of",
     "permissions_of",
     "priority_classes",
     "seen_by",

@@ -88,8 +88,9 @@ def path_of(docs: Docs, tenant: str) -> list[str]:
     return line
 
 
-def changes_since(version: int, keys: Collection[Key]) -> list[dict[str, Any]]:
-    """What later editions changed of these entries, JSON-ready, oldest first."""
+def changes_since(viewer: Any, version: int, keys: Collection[Key]) -> list[dict[str, Any]]:
+    """What later editions changed of these entries, as far as the viewer may see it; JSON-ready, oldest first."""
+    scope = tenant_scope(viewer)
     rows = Edition.objects.filter(number__gt=version).order_by("number").select_related("by")
     found = [
         {
@@ -99,7 +100,7 @@ def changes_since(version: int, keys: Collection[Key]) -> list[dict[str, Any]]:
         }
         for row in rows
         for change in row.changes
-        if (change[0], change[1]) in keys
+        if (change[0], change[1]) in keys and _is_told(Change(*change), scope)
     ]
     return found[:MOST_CHANGES]
 
@@ -112,6 +113,17 @@ def seen_by(viewer: Any, page: Page | None = None) -> Page:
         return page
     docs = {key: _own(document, scope) for key, document in page.docs.items() if key[0] == TENANT and key[1] in scope}
     return Page(page.version, docs, {key: version for key, version in page.versions.items() if key in docs})
+
+
+def _is_told(one: Change, scope: frozenset[str] | None) -> bool:
+    """Whether somebody who sees these tenants is told of a change; of no department above that is not its own."""
+    if scope is None:
+        return True
+    return _is_of(one, scope) and (one.field != "parent" or {one.was, one.now} - {None} <= scope)
+
+
+def _is_of(one: Change, scope: frozenset[str] | None) -> bool:
+    return scope is None or (one.kind == TENANT and one.name in scope)
 
 
 def _own(document: Mapping[str, Any], scope: frozenset[str]) -> dict[str, Any]:
@@ -136,10 +148,7 @@ def edition_row(viewer: Any, edition: Edition, key: Key | None = None) -> Editio
     """What of it the viewer may see; with ``key`` only what it says of that entry."""
     scope = tenant_scope(viewer)
     every = [Change(*change) for change in edition.changes]
-    seen = [one for one in every if scope is None or (one.kind == TENANT and one.name in scope)]
-    hidden = len(every) - len(seen)
-    if scope is not None:
-        seen = [one for one in seen if one.field != "parent" or {one.was, one.now} - {None} <= scope]
+    hidden = sum(not _is_of(one, scope) for one in every)
     return EditionRow(
         edition.number,
         edition.kind,
@@ -147,7 +156,7 @@ def edition_row(viewer: Any, edition: Edition, key: Key | None = None) -> Editio
         edition.by.get_username() if edition.by else "system",
         edition.reason if not hidden else "",
         edition.at,
-        [one for one in seen if key is None or (one.kind, one.name) == key],
+        [one for one in every if _is_told(one, scope) and (key is None or (one.kind, one.name) == key)],
         hidden,
     )
 

@@ -40,6 +40,12 @@ def permissions_of(viewer: Any) -> list[str]:
     return sorted(PERMISSIONS.get(viewer.role, ()))
 
 
+def teams_of(viewer: Any) -> frozenset[str]:
+    """All below the viewer's own departments, none of these themselves unless one is below another."""
+    own = viewer.tenants.values_list("name", flat=True)
+    return _with_children(set(Tenant.objects.filter(parent__name__in=list(own)).values_list("name", flat=True)))
+
+
 def _with_children(names: set[str]) -> frozenset[str]:
     """Adds all descendants, one query per level of the tree."""
     level = names
@@ -56,11 +62,3 @@ def members_of(viewer: Any, tenant: str) -> list[tuple[str, str]]:
         return []
     rows = User.objects.filter(tenants__name=tenant, is_active=True).order_by("username")
     return [(row.get_username(), str(row.get_role_display())) for row in rows]
-
-
-def may_edit(viewer: Any, tenant: str) -> bool:
-    """Whether the book lets this person edit the entry: operators any, a department's admin those of its teams."""
-    if viewer.has_perm("tenancy.set_quotas"):
-        return True
-    own = set(viewer.tenants.values_list("name", flat=True)) if viewer.has_perm("tenancy.divide_quotas") else set()
-    return bool(own) and tenant not in own and tenant in _with_children(own)

@@ -13,7 +13,8 @@ from console.tenancy.choices import EditionKind, EntryKind
 from console.tenancy.consistency import faults
 from console.tenancy.entries import BookError, Docs, Given, Key, Wrong, changes, read_entries
 from console.tenancy.models import Book, Edition, Entry, Tenant
-from console.tenancy.selectors.book import Page, path_of
+from console.tenancy.selectors.book import Page
+from console.tenancy.selectors.reach import Reach
 from console.tenancy.services.people import Denied, require
 from console.tenancy.services.standings import keep_standings
 
@@ -32,15 +33,17 @@ class VersionMissingError(Exception):
 
 
 class VersionChangedError(Exception):
-    """Somebody edited one of these entries meanwhile; HTTP 412.  ``changes``: what they changed, JSON-ready."""
+    """Another version was read than the book has of these entries; HTTP 412.
 
-    def __init__(self, version: int, changed: Sequence[dict[str, Any]]) -> None:
+    ``changes``: what others changed of them meanwhile, as far as the asker may see it, JSON-ready; none where the
+    version that was sent does not exist.
+    """
+
+    def __init__(self, version: int, changed: Sequence[dict[str, Any]], keys: Iterable[Key]) -> None:
         self.version, self.changes = version, tuple(changed)
-        names = sorted({f"{one['kind']} {one['name']}" for one in changed})
-        self.reason = (
-            f"Somebody changed {', '.join(names[:6])} meanwhile: the book is at version {version}. "
-            "Read it again, then edit."
-        )
+        names = [" ".join(key) for key in sorted(keys)]
+        what = f"Somebody changed {', '.join(names[:6])} meanwhile" if names else "There is no such version"
+        self.reason = f"{what}: the book is at version {version}. Read it again, then edit."
         super().__init__(self.reason)
 
 
@@ -57,14 +60,14 @@ class Planned:
 def plan_edit(user: Any, given: Iterable[Given], version: int | None, *, whole: bool = False) -> Planned:
     """What an edit on top of ``version`` would make of the book; ``whole``: what is not given is removed.
 
-    Raises ``Denied``, ``BookError`` (400), ``VersionMissingError`` (428), ``VersionChangedError`` (412).
+    Raises ``Denied`` before anything else, then ``VersionMissingError`` (428), ``BookError`` (400),
+    ``VersionChangedError`` (412).
     """
-    if not user.has_perm(DIVIDE):
-        require(user, SET)
+    given = list(given)
+    reach = _judged(user, given, whole=whole)
     if version is None:
         raise VersionMissingError
     page = selectors.book_now()
-    given = list(given)
     docs, removed, wrongs = read_entries(given)
     if whole:
         removed |= page.docs.keys() - docs.keys()
@@ -72,14 +75,17 @@ def plan_edit(user: Any, given: Iterable[Given], version: int | None, *, whole: 
         Wrong(f"{kind} {name}", "name", "is not in the book") for kind, name in sorted(removed - page.docs.keys())
     ]
     if wrongs:
+    if reach is not None:
+        docs = _without_shown(user, page, docs, reach.shown(given))
         raise BookError(wrongs)
     after = {key: document for key, document in {**page.docs, **docs}.items() if key not in removed}
     touched = {key for key in docs.keys() | removed if page.docs.get(key) != after.get(key)}
-    _refuse_old(page, touched, version)
-    if not user.has_perm(SET):
-        _refuse_outside(user, page.docs, after, touched, {one.key: one for one in given})
-    if found := faults(after, {one.key: one for one in given}, removed):
-        raise BookError(found)
+    _refuse_old(user, page, touched, version)
+    sent = {one.key: one for one in given}
+    if reach is not None:
+        _refuse_beyond(page.docs, after, touched, sent)
+    if found := faults(after, sent, removed):
+        raise BookError(found if reach is None else _told(found, reach, given))
     return Planned(page.version, page.docs, after, changes(page.docs, after))
 
 
@@ -133,25 +139,59 @@ def _held() -> Book:
     return Book.objects.select_for_update().get(pk=1)
 
 
-def _refuse_old(page: Page, touched: Iterable[Key], version: int) -> None:
+def _judged(user: Any, given: Sequence[Given], *, whole: bool) -> Reach | None:
+    """Who may edit these: asked before the book is read, so that no answer tells what another has or is called.
+
+    None for those who may set everything.  Raises ``Denied``, in the same words whatever of it is another's.
+    """
+    if user.has_perm(SET) or not user.has_perm(DIVIDE):
+        require(user, SET)
+        return None
+    reach = selectors.reach_of(user)
+    if whole or not reach.holds(given):
+        raise Denied(_refusal(user))
+    return reach
+
+
+def _refusal(user: Any) -> str:
+    return (
+        f"{user.refusal(SET)} It may divide the quota of its tenants among their teams; a new team needs one of them "
+        "above it and a name that no tenant has."
+    )
+
+
+def _without_shown(user: Any, page: Page, docs: Docs, shown: set[Key]) -> Docs:
+    """A department's own entry may be sent as its admin reads it, and not otherwise."""
+    read = selectors.seen_by(user, page).docs
+    if any(key not in docs or docs[key] != read.get(key) for key in shown):
+        raise Denied(_refusal(user))
+    return {key: document for key, document in docs.items() if key not in shown}
+
+
+def _told(found: Sequence[Wrong], reach: Reach, given: Sequence[Given]) -> list[Wrong]:
+    """Faults at entries that the editor sees; what stands elsewhere only keeps something from going."""
+    rows = {f"{TENANT} {name}" for name in reach.seen}
+    for one in given:
+        rows |= {one.row_of(""), *one.rows.values()}
+    told = [one for one in found if one.row in rows]
+    return told or [Wrong("", "", "one of these is named by an entry for operators to set, and cannot go before")]
+
+
+def _refuse_old(user: Any, page: Page, touched: Iterable[Key], version: int) -> None:
+    if version > page.version:
+        raise VersionChangedError(page.version, (), ())
     """Only what this edit touches counts: whoever edited other entries meanwhile is in nobody's way."""
     newer = {key for key in touched if page.versions.get(key, 0) > version}
     if newer:
-        raise VersionChangedError(page.version, selectors.changes_since(version, newer))
+        raise VersionChangedError(page.version, selectors.changes_since(user, version, newer), newer)
 
 
-def _refuse_outside(user: Any, before: Docs, after: Docs, touched: set[Key], given: dict[Key, Given]) -> None:
-    """A department's admin sets what its teams have, inside what the department has, and not the department."""
-    own = set(user.tenants.values_list("name", flat=True))
+def _refuse_beyond(before: Docs, after: Docs, touched: Iterable[Key], given: dict[Key, Given]) -> None:
+    """A department's admin sets what its teams have, inside what the department has."""
     wrongs = []
     for key in sorted(touched):
         was, now = before.get(key), after.get(key)
-        row = given.get(key, Given(*key)).row_of
-        inside = key[0] == TENANT and all(
-            own & set(path_of(docs, key[1])[1:]) for docs, one in ((before, was), (after, now)) if one is not None
-        )
-        if not inside:
-            raise Denied(user.refusal(SET) + " It may divide the quota of its tenants among their teams.")
+        row = given[key].row_of
         fields = [name for name in (now or {}) if name not in DIVIDED and (now or {})[name] != (was or {}).get(name)]
         fields = [name for name in fields if was is not None or (now or {})[name] not in (None, {}, [])]
         wrongs += [Wrong(row(name), name, "is for operators to set") for name in fields]

@@ -64,13 +64,15 @@ def _try(user: Any, given: list[Given], version: int | None, *, keep: bool, **mo
 @permission_required(OWN, raise_exception=True)
 def edit_tenant(request: HttpRequest, name: str) -> HttpResponse:
     """What the book says of a tenant; htmx asks for what an edit would change while it is typed."""
-    if not (request.user.has_perm(SET) or request.user.has_perm("tenancy.divide_quotas")):
+    parent = request.GET.get("parent", "")
+    if request.method != "POST" and not selectors.may_edit(request.user, name, parent):
         services.require(request.user, SET)
     page = selectors.seen_by(request.user)
     document = page.docs.get(("tenant", name))
     version = page.versions.get(("tenant", name), 0)
     if request.method != "POST":
-        return render(request, "tenancy/edit.html", _form(request, name, flat(document), version, Outcome(), document))
+        said = flat(document) if document is not None else {"parent": parent}
+        return render(request, "tenancy/edit.html", _form(request, name, said, version, Outcome(), document))
     wish = request.POST.get("do", "preview")
     reason = request.POST.get("reason", "")
     read = request.POST.get("version", "")

@@ -23,13 +23,12 @@ def _edition() -> Arguments:
     return {"number": 1}
 
 
-EDITORS = OPERATORS | {"tenant_admin"}  # of what, the book asks
 BACK = {"reason": "r", "version": 2}
 EDIT = {"reason": "r", "entries": [{"name": "theirs"}]}
 ROUTES = (
     Route("tenancy:tenants", SIGNED_IN, make=_book),
     Route("tenancy:tenant", FLEET, make=_tenant, denied=404),
-    Route("tenancy:edit-tenant", EDITORS, make=_tenant),
+    Route("tenancy:edit-tenant", OPERATORS, make=_tenant),
     Route("tenancy:edit-tenant", OPERATORS, method="post", make=_tenant, body={"version": 2, "quotas.H20.nominal": 3}),
     Route("tenancy:book", SIGNED_IN, make=_book),
     Route("tenancy:book", OPERATORS, method="post", make=_book, body={"version": 2, "text": "[]"}),
@@ -41,10 +40,10 @@ ROUTES = (
     Route("tenancy:chargeback-csv", SIGNED_IN),
     Route("api:tenants", SIGNED_IN, make=_book),
     Route("api:tenant", FLEET, make=_tenant, denied=404),
-    Route("api:tenant", EDITORS, method="put", make=_tenant, body={"reason": "r"}, ok=428),
+    Route("api:tenant", OPERATORS, method="put", make=_tenant, body={"reason": "r"}, ok=428),
     Route("api:quotas", SIGNED_IN, make=_book),
-    Route("api:quotas", EDITORS, method="put", make=_book, body=EDIT, ok=428),
-    Route("api:quotas-preview", EDITORS, method="post", make=_book, body=EDIT, ok=428),
+    Route("api:quotas", OPERATORS, method="put", make=_book, body=EDIT, ok=428),
+    Route("api:quotas-preview", OPERATORS, method="post", make=_book, body=EDIT, ok=428),
     Route("api:quotas-versions", SIGNED_IN, make=_book),
     Route("api:quotas-put-back", OPERATORS, method="post", make=_edition, body={"reason": "r"}, ok=428),
     Route("api:chargeback", SIGNED_IN),
