@@ -9,7 +9,7 @@ from rest_framework.views import APIView
 
 from console.inventory.selectors import NotThereError
 from console.placement import selectors, services
-from console.placement.serializers import PlacementAnswerSerializer, PlacementAskSerializer
+from console.placement.serializers import PlacementAnswerSerializer, PlacementAskSerializer, PlacementTogetherSerializer
 from console.rest import bodies
 from console.rest.permissions import NeedsPermission
 
@@ -33,6 +33,27 @@ class Ask(APIView):
         """Ask where a job should go now; a worker answers, and nothing is bound, reserved or moved."""
         said = bodies.checked(PlacementAskSerializer, request.data)
         asked = services.ask(request.user, **said.asked())
+        row = selectors.answer_row(request.user, asked.pk)
+        return Response(PlacementAnswerSerializer(row).data, status=status.HTTP_202_ACCEPTED)
+
+
+class Together(APIView):
+    permission = "inventory.view_own"
+    permission_classes = (NeedsPermission,)
+    throttle_scope = "plans"
+
+    @extend_schema(
+        operation_id="placement_ask_together",
+        request=PlacementTogetherSerializer,
+        responses={202: PlacementAnswerSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Ask where the first jobs of the queue would go at once, beside what the largest first would start.
+
+        Of everybody for who sees the fleet, else of one's own tenants; nothing is bound, reserved or moved.
+        """
+        said = bodies.checked(PlacementTogetherSerializer, request.data)
+        asked = services.ask_together(request.user, **said.asked())
         row = selectors.answer_row(request.user, asked.pk)
         return Response(PlacementAnswerSerializer(row).data, status=status.HTTP_202_ACCEPTED)
 

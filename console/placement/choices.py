@@ -39,6 +39,14 @@ RANGES = {
     "pp": Range(1, 65_536, 1, "Pipeline parallel"),
     "ep": Range(1, 65_536, 1, "Expert parallel"),
 }
+TOGETHER = Range(1, 50, 20, "First jobs of the queue", "1 to 50")
+DIFFERENCES = {
+    "joint_only": "Starts only together",
+    "greedy_only": "Starts only largest first",
+    "elsewhere": "Starts elsewhere",
+    "same": "The same places",
+    "neither": "Waits either way",
+}
 HOST, CLUSTER = "host", "cluster"  # levels that every cluster has
 BILLIONS = (0.001, 100_000.0)  # of parameters
 TERM_WORDS = {

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from console.placement.choices import BILLIONS, RANGES, Range, Tier
+from console.placement.choices import BILLIONS, RANGES, TOGETHER, Range, Tier
 from console.placement.selectors import Scope
 from console.ui.forms import FieldForm
 
@@ -47,9 +47,9 @@ class AskForm(FieldForm):
 
     def __init__(self, *args: Any, scopes: list[Scope], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        models = sorted({model for one in scopes for model in one.models})
+        models = models_of(scopes)
         levels = list(dict.fromkeys(level for one in scopes for level in one.levels))
-        self._choose("scope", [(one.key, f"{one.cluster}, {one.nodes:,} nodes, {one.source}") for one in scopes])
+        self._choose("scope", clusters_of(scopes))
         self._choose("model", [("", "any"), *((model, model) for model in models)])
         for name, nothing in (("required", "nothing"), ("preferred", "nothing"), ("slice_level", "–")):
             self._choose(name, [("", nothing), *((level, level) for level in levels)])
@@ -64,6 +64,41 @@ class AskForm(FieldForm):
         said["mix_models"] = said["mix_models"] == MIXED
         said["cpu_milli"], said["memory_mib"] = said.pop("cpu_cores") * MILLI, said.pop("memory_gib") * GIB
         return {"source_id": int(source_id), "cluster": cluster, "asked": said}
+
+
+class TogetherForm(FieldForm):
+    """Several waiting jobs at once; ids differ from those of the form beside it."""
+
+    shown_at: ClassVar = {"cluster": "scope"}
+    scope = forms.ChoiceField(label="Cluster")
+    first = forms.IntegerField(label=TOGETHER.label, help_text=TOGETHER.words, min_value=TOGETHER.low,
+                               max_value=TOGETHER.high, initial=TOGETHER.default)  # fmt: skip
+    model = forms.ChoiceField(label="That accept the GPU model", required=False)
+    tenant = forms.ChoiceField(label="Of the tenant", required=False)
+
+    def __init__(self, *args: Any, scopes: list[Scope], **kwargs: Any) -> None:
+        super().__init__(*args, **{"auto_id": "id_together_%s", **kwargs})
+        tenants = sorted({tenant for one in scopes for tenant in one.tenants})
+        self._choose("scope", clusters_of(scopes))
+        self._choose("model", [("", "any"), *((model, model) for model in models_of(scopes))])
+        self._choose("tenant", [("", "any"), *((tenant, tenant) for tenant in tenants)])
+
+    def _choose(self, name: str, choices: list[tuple[str, str]]) -> None:
+        self.fields[name].choices = choices  # type: ignore[attr-defined]
+
+    def asked(self) -> dict[str, Any]:
+        """The arguments of ``services.ask_together``."""
+        said = dict(self.cleaned_data)
+        source_id, _, cluster = said.pop("scope").partition("|")
+        return {"source_id": int(source_id), "cluster": cluster, "asked": said}
+
+
+def models_of(scopes: list[Scope]) -> list[str]:
+    return sorted({model for one in scopes for model in one.models})
+
+
+def clusters_of(scopes: list[Scope]) -> list[tuple[str, str]]:
+    return [(one.key, f"{one.cluster}, {one.nodes:,} nodes, {one.source}") for one in scopes]
 
 
 def initial_of(asked: dict[str, Any], scope: str) -> dict[str, Any]:

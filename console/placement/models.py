@@ -28,5 +28,12 @@ class Question(models.Model):
     class Meta:
         ordering: ClassVar = ["-id"]
 
+    @property
+    def together(self) -> bool:
+        """Whether it asks about several waiting jobs, not about a shape."""
+        return "first" in self.asked
+
     def __str__(self) -> str:
+        if self.together:
+            return f"the first {self.asked['first']} of the queue in {self.cluster}: {self.state}"
         return f"{self.asked.get('pods')} pods in {self.cluster}: {self.state}"

@@ -15,11 +15,13 @@ from console.inventory.models import Observation, Source
 from console.inventory.selectors import NotThereError
 from console.placement.choices import CLUSTER, HOST, QuestionState
 from console.placement.models import Question
+from console.tenancy.selectors import tenant_scope
 from console.tenancy.services import require
 
 OWN, FLEET = "inventory.view_own", "inventory.view_fleet"
 OPEN = (QuestionState.ASKED, QuestionState.WORKING)
 LOST_AFTER = timedelta(minutes=5)  # nobody plans for so long: the worker is gone
+STRANGERS = "Some of its jobs are no more yours to see. Ask again."
 LOST = "The worker that was asked has not answered. Ask again."
 
 
@@ -33,6 +35,7 @@ class Scope:
     models: tuple[str, ...]
     levels: tuple[str, ...]  # from one node to the whole cluster
     nodes: int
+    tenants: tuple[str, ...]  # whose pods are there, as far as the viewer sees them by name
 
     @property
     def key(self) -> str:
@@ -60,6 +63,27 @@ class AnswerRow:
     def is_open(self) -> bool:
         return self.state in OPEN
 
+    @property
+    def together(self) -> bool:
+        """Whether it asks about several waiting jobs, not about a shape."""
+        return "first" in self.asked
+
+    @property
+    def shape(self) -> dict[str, Any] | None:
+        return None if self.together else self.asked
+
+    @property
+    def jobs(self) -> dict[str, Any] | None:
+        return self.asked if self.together else None
+
+    @property
+    def alone(self) -> dict[str, Any] | None:
+        return None if self.together else self.answer
+
+    @property
+    def joint(self) -> dict[str, Any] | None:
+        return self.answer if self.together else None
+
 
 def scopes(viewer: Any) -> list[Scope]:
     """Every observed cluster: what is asked about is no secret, whose pods stand there is."""
@@ -67,10 +91,11 @@ def scopes(viewer: Any) -> list[Scope]:
     newest = Observation.objects.filter(source=OuterRef("pk")).order_by("-revision")
     sources = list(Source.objects.annotate(digest=Subquery(newest.values("digest")[:1])).order_by("name"))
     kept = archive.load_all([source.digest for source in sources if source.digest])
-    return [scope for source in sources for scope in _of_source(source, kept.get(source.digest or ""))]
+    names = tenant_scope(viewer)
+    return [scope for source in sources for scope in _of_source(source, kept.get(source.digest or ""), names)]
 
 
-def _of_source(source: Source, snapshot: archive.Snapshot | None) -> list[Scope]:
+def _of_source(source: Source, snapshot: archive.Snapshot | None, names: frozenset[str] | None) -> list[Scope]:
     found: list[Scope] = []
     if snapshot is None:  # not read yet, or dropped since, with a newer one in its place
         return found
@@ -79,8 +104,16 @@ def _of_source(source: Source, snapshot: archive.Snapshot | None) -> list[Scope]
         known = np.unique(snapshot.node_model[mine & (snapshot.node_model != archive.UNKNOWN)])
         models = tuple(snapshot.models[model] for model in known)
         named = tuple(level for level in snapshot.levels if level not in (HOST, CLUSTER))
-        found.append(Scope(source.pk, source.name, cluster.name, models, (HOST, *named, CLUSTER), int(mine.sum())))
+        levels = (HOST, *named, CLUSTER)
+        tenants = _tenants(snapshot, index, names)
+        found.append(Scope(source.pk, source.name, cluster.name, models, levels, int(mine.sum()), tenants))
     return found
+
+
+def _tenants(snapshot: archive.Snapshot, cluster: int, names: frozenset[str] | None) -> tuple[str, ...]:
+    there = np.unique(snapshot.pod_tenant[snapshot.pod_cluster == cluster])
+    known = (snapshot.tenants[t] for t in there.tolist() if t != archive.UNKNOWN)
+    return tuple(sorted(name for name in known if names is None or name in names))
 
 
 def scope_of(viewer: Any, source_id: int, cluster: str) -> Scope | None:
@@ -120,6 +153,7 @@ def drawing(viewer: Any, question_id: int) -> dict[str, Any]:
 
 
 def _row(viewer: Any, one: Question) -> AnswerRow:
+    strange = one.together and _strange(one.answer, tenant_scope(viewer))
     lost = one.state in OPEN and one.asked_at < timezone.now() - LOST_AFTER
     return AnswerRow(
         id=one.pk,
@@ -128,13 +162,36 @@ def _row(viewer: Any, one: Question) -> AnswerRow:
         asked=one.asked,
         asked_by=one.asked_by.get_username(),
         asked_at=one.asked_at,
-        state=QuestionState.FAILED if lost else one.state,
+        state=QuestionState.FAILED if lost or strange else one.state,
         done_at=one.done_at,
         revision=one.revision,
         observed_at=one.observed_at,
-        failure=LOST if lost else one.failure,
-        answer=one.answer if one.answer is None or viewer.has_perm(FLEET) else _without_nodes(one.answer),
+        failure=LOST if lost else STRANGERS if strange else one.failure,
+        answer=None if strange else _shown(viewer, one),
     )
+
+
+def _strange(answer: dict[str, Any] | None, names: frozenset[str] | None) -> bool:
+    """Whether jobs of others are in it, by what the viewer may see now."""
+    return answer is not None and names is not None and any(job["tenant"] not in names for job in answer["jobs"])
+
+
+def _shown(viewer: Any, one: Question) -> dict[str, Any] | None:
+    if one.answer is None or viewer.has_perm(FLEET):
+        return one.answer
+    return _jobs_without_nodes(one.answer) if one.together else _without_nodes(one.answer)
+
+
+def _jobs_without_nodes(answer: dict[str, Any]) -> dict[str, Any]:
+    hidden = answer["level"] == HOST
+    rows = [
+        {**job, **{way: _held_without_nodes(job[way], hidden) for way in ("joint", "greedy")}} for job in answer["jobs"]
+    ]
+    return {**answer, "jobs": rows}
+
+
+def _held_without_nodes(held: dict[str, Any] | None, hidden: bool) -> dict[str, Any] | None:
+    return None if held is None else {**held, "nodes": [], "domains": [] if hidden else held["domains"]}
 
 
 def _without_nodes(answer: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from console.placement.choices import BILLIONS, RANGES, QuestionState, Tier
+from console.placement.choices import BILLIONS, DIFFERENCES, RANGES, TOGETHER, QuestionState, Tier
 
 Shape = serializers.Serializer[Any]
 
@@ -51,6 +51,28 @@ class PlacementAskSerializer(PlacementAskedSerializer):
 
     def asked(self) -> dict[str, Any]:
         """The arguments of ``services.ask``."""
+        said = dict(self.validated_data)
+        return {"source_id": said.pop("source"), "cluster": said.pop("cluster"), "asked": said}
+
+
+class PlacementJobsSerializer(Shape):
+    """Which waiting jobs are placed together."""
+
+    first = serializers.IntegerField(
+        min_value=TOGETHER.low, max_value=TOGETHER.high, default=TOGETHER.default, help_text="jobs of the queue"
+    )
+    model = serializers.CharField(
+        default="", allow_blank=True, max_length=253, help_text="jobs that accept this GPU model; empty: all"
+    )
+    tenant = serializers.CharField(default="", allow_blank=True, max_length=253, help_text="its jobs; empty: all")
+
+
+class PlacementTogetherSerializer(PlacementJobsSerializer):
+    source = serializers.IntegerField(min_value=1, max_value=2**53 - 1)  # type: ignore[assignment]
+    cluster = serializers.CharField(min_length=1, max_length=253)
+
+    def asked(self) -> dict[str, Any]:
+        """The arguments of ``services.ask_together``."""
         said = dict(self.validated_data)
         return {"source_id": said.pop("source"), "cluster": said.pop("cluster"), "asked": said}
 
@@ -112,13 +134,58 @@ class PlacementResultSerializer(Shape):
     alternatives = PlacementOptionSerializer(many=True)
 
 
+class PlacementHeldSerializer(Shape):
+    entropy = serializers.FloatField(allow_null=True)
+    predicted = PlacementPredictedSerializer(allow_null=True)
+    gpu_models = serializers.ListField(child=serializers.CharField())
+    domains = PlacementDomainSerializer(many=True)
+    node_count = serializers.IntegerField()
+    nodes = PlacementPlaceSerializer(many=True, help_text="named to those who see the fleet")
+
+
+class PlacementJobSerializer(Shape):
+    job = serializers.CharField()
+    tenant = serializers.CharField(help_text="empty: nobody says whose it is")
+    position = serializers.IntegerField(help_text="in the queue of the cluster, from 1")
+    pods = serializers.IntegerField()
+    gpus = serializers.IntegerField()
+    difference = serializers.ChoiceField(choices=[*DIFFERENCES.items()])
+    joint = PlacementHeldSerializer(allow_null=True, help_text="where it starts; null: it waits")
+    greedy = PlacementHeldSerializer(allow_null=True, help_text="the same, the largest first")
+
+
+class PlacementSumSerializer(Shape):
+    """Means weigh by GPUs; null where nothing is seated, or a time is unknown."""
+
+    jobs = serializers.IntegerField()
+    gpus = serializers.IntegerField()
+    entropy = serializers.FloatField(allow_null=True)
+    all_reduce_seconds = serializers.FloatField(allow_null=True, help_text="of 1 GiB")
+    all_reduce_gpu_seconds = serializers.FloatField(allow_null=True)
+    nodes_opened = serializers.IntegerField()
+
+
+class PlacementJointSerializer(Shape):
+    """Several waiting jobs at once; sums are missing where none waits."""
+
+    ok = serializers.BooleanField(help_text="all of them start")
+    waiting = serializers.IntegerField(help_text="jobs of the queue that could have been asked about")
+    level = serializers.CharField(help_text="of the domains, and of entropy")
+    together = PlacementSumSerializer(required=False)
+    largest_first = PlacementSumSerializer(required=False)
+    most_gpus = serializers.IntegerField(required=False, help_text="no way seats more")
+    proven = serializers.BooleanField(required=False, help_text="nobody can seat more GPUs")
+    jobs = PlacementJobSerializer(many=True)
+
+
 class PlacementAnswerSerializer(Shape):
     """A recommendation of one reading; nobody is bound by it."""
 
     id = serializers.IntegerField()
     source = serializers.CharField()  # type: ignore[assignment]
     cluster = serializers.CharField()
-    asked = PlacementAskedSerializer()
+    asked = PlacementAskedSerializer(source="shape", allow_null=True)
+    jobs = PlacementJobsSerializer(allow_null=True, help_text="asked about together; null: a shape was")
     asked_by = serializers.CharField()
     asked_at = serializers.DateTimeField()
     state = serializers.ChoiceField(choices=QuestionState.choices)
@@ -126,4 +193,5 @@ class PlacementAnswerSerializer(Shape):
     revision = serializers.IntegerField(allow_null=True)
     observed_at = serializers.DateTimeField(allow_null=True)
     failure = serializers.CharField()
-    answer = PlacementResultSerializer(allow_null=True)
+    answer = PlacementResultSerializer(source="alone", allow_null=True)
+    joint = PlacementJointSerializer(allow_null=True)

@@ -12,7 +12,7 @@ from console.dispatch.services import enqueue
 from console.inventory.models import Observation
 from console.live.services import publish
 from console.placement import selectors
-from console.placement.choices import BILLIONS, RANGES, QuestionState, Tier
+from console.placement.choices import BILLIONS, RANGES, TOGETHER, QuestionState, Tier
 from console.placement.models import Question
 from console.rest.errors import FieldError
 from console.tenancy.services import person, require
@@ -28,10 +28,32 @@ def ask(user: Any, *, source_id: int, cluster: str, asked: dict[str, Any]) -> Qu
     scope = selectors.scope_of(user, source_id, cluster)
     if scope is None:
         raise FieldError("cluster", f"no source shows a cluster of the name {cluster}")
-    said = _checked(scope, asked)
-    mine = person(user)
+    return _asked(person(user), scope, _checked(scope, asked), ("pods", "gpus"))
+
+
+@transaction.atomic
+def ask_together(user: Any, *, source_id: int, cluster: str, asked: dict[str, Any]) -> Question:
+    """Asks for the first ``first`` jobs of the queue at once: of one ``tenant``, or that accept one ``model``.
+
+    Whose jobs these are is settled when the worker answers: those of everybody for who sees the fleet, else one's own.
+    Raises as ``ask``.
+    """
+    require(user, selectors.OWN)
+    scope = selectors.scope_of(user, source_id, cluster)
+    if scope is None:
+        raise FieldError("cluster", f"no source shows a cluster of the name {cluster}")
+    first = asked.get("first", TOGETHER.default)
+    if isinstance(first, bool) or not isinstance(first, int) or not TOGETHER.low <= first <= TOGETHER.high:
+        raise FieldError("first", f"must be a whole number from {TOGETHER.low} to {TOGETHER.high}")
+    said = {"first": first, "model": _model(scope, asked), "tenant": asked.get("tenant", "")}
+    if said["tenant"] and said["tenant"] not in scope.tenants:
+        raise FieldError("tenant", f"{cluster} shows no pods of a tenant {said['tenant']}")
+    return _asked(person(user), scope, said, ("first",))
+
+
+def _asked(mine: Any, scope: selectors.Scope, said: dict[str, Any], told: tuple[str, ...]) -> Question:
     question = Question.objects.create(
-        source_id=source_id, cluster=cluster, asked_by=mine, asked_at=timezone.now(), asked=said
+        source_id=scope.source_id, cluster=scope.cluster, asked_by=mine, asked_at=timezone.now(), asked=said
     )
     old = list(Question.objects.filter(asked_by=mine).values_list("pk", flat=True)[KEPT:])
     Question.objects.filter(pk__in=old).delete()
@@ -40,11 +62,18 @@ def ask(user: Any, *, source_id: int, cluster: str, asked: dict[str, Any]) -> Qu
         action="placement.asked",
         target_kind="placement",
         target_id=str(question.pk),
-        detail={"cluster": cluster, "pods": said["pods"], "gpus": said["gpus"]},
+        detail={"cluster": scope.cluster, **{name: said[name] for name in told}},
     )
     enqueue("placement.answer", question_id=question.pk)
     publish(TOPIC, "placement.asked")
     return question
+
+
+def _model(scope: selectors.Scope, asked: dict[str, Any]) -> str:
+    model = str(asked.get("model", ""))
+    if model and model not in scope.models:
+        raise FieldError("model", f"{scope.cluster} has no {model}, only {', '.join(scope.models)}")
+    return model
 
 
 def _checked(scope: selectors.Scope, asked: dict[str, Any]) -> dict[str, Any]:
@@ -53,9 +82,7 @@ def _checked(scope: selectors.Scope, asked: dict[str, Any]) -> dict[str, Any]:
         allowed = RANGES[name]
         if isinstance(value, bool) or not isinstance(value, int) or not allowed.low <= value <= allowed.high:
             raise FieldError(name, f"must be a whole number from {allowed.low} to {allowed.high}")
-    said["model"], said["tier"] = asked.get("model", ""), asked.get("tier", Tier.HP.value)
-    if said["model"] and said["model"] not in scope.models:
-        raise FieldError("model", f"{scope.cluster} has no {said['model']}, only {', '.join(scope.models)}")
+    said["model"], said["tier"] = _model(scope, asked), asked.get("tier", Tier.HP.value)
     said["mix_models"] = bool(asked.get("mix_models", False))
     if said["tier"] not in Tier.values:
         raise FieldError("tier", f"must be {' or '.join(Tier.values)}")

@@ -6,12 +6,12 @@ from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_cache_control
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from console.inventory.selectors import NotThereError
 from console.placement import charts, selectors, services
-from console.placement.forms import AskForm, initial_of
+from console.placement.forms import AskForm, TogetherForm, initial_of
 from console.rest.errors import FieldError
 
 OWN, FLEET = "inventory.view_own", "inventory.view_fleet"
@@ -32,26 +32,50 @@ def ask(request: HttpRequest) -> HttpResponse:
             except FieldError as wrong:
                 form.refuse(wrong.field, wrong.reason)
         return render(request, "placement/ask.html", _page(request, form, scopes), status=400)
-    form = AskForm(initial=_initial(request, scopes), scopes=scopes)
-    return render(request, "placement/ask.html", _page(request, form, scopes))
+    like = _like(request)
+    form = AskForm(initial=_initial(request, scopes, None if like is None or like.together else like), scopes=scopes)
+    jobs = TogetherForm(initial=_initial(request, scopes, like if like and like.together else None), scopes=scopes)
+    return render(request, "placement/ask.html", _page(request, form, scopes, jobs))
 
 
-def _initial(request: HttpRequest, scopes: list[selectors.Scope]) -> dict[str, Any]:
+@require_POST
+@permission_required(OWN, raise_exception=True)
+def together(request: HttpRequest) -> HttpResponse:
+    """Several waiting jobs at once."""
+    scopes = selectors.scopes(request.user)
+    jobs = TogetherForm(request.POST, scopes=scopes)
+    if jobs.is_valid():
+        try:
+            return redirect("placement:answer", services.ask_together(request.user, **jobs.asked()).pk)
+        except FieldError as wrong:
+            jobs.refuse(wrong.field, wrong.reason)
+    return render(request, "placement/ask.html", _page(request, AskForm(scopes=scopes), scopes, jobs), status=400)
+
+
+def _like(request: HttpRequest) -> selectors.AnswerRow | None:
     like = request.GET.get("like", "")
     if not like.isascii() or not like.isdigit() or len(like) > 15:
-        return {"scope": request.GET.get("scope", "")}
+        return None
     try:
-        row = selectors.answer_row(request.user, int(like))
+        return selectors.answer_row(request.user, int(like))
     except NotThereError as error:
         raise Http404(GONE) from error
-    scope = next((one.key for one in scopes if (one.source, one.cluster) == (row.source, row.cluster)), "")
-    return initial_of(row.asked, scope)
 
 
-def _page(request: HttpRequest, form: AskForm, scopes: list[selectors.Scope]) -> dict[str, Any]:
+def _initial(request: HttpRequest, scopes: list[selectors.Scope], like: selectors.AnswerRow | None) -> dict[str, Any]:
+    if like is None:
+        return {"scope": request.GET.get("scope", "")}
+    scope = next((one.key for one in scopes if (one.source, one.cluster) == (like.source, like.cluster)), "")
+    return {**like.asked, "scope": scope} if like.together else initial_of(like.asked, scope)
+
+
+def _page(
+    request: HttpRequest, form: AskForm, scopes: list[selectors.Scope], jobs: TogetherForm | None = None
+) -> dict[str, Any]:
     return {
         "section": "placement",
         "form": form,
+        "jobs": jobs or TogetherForm(scopes=scopes),
         "scopes": scopes,
         "rows": selectors.answer_rows(request.user, LISTED),
         "groups": (
@@ -74,17 +98,14 @@ def answer(request: HttpRequest, question_id: int) -> HttpResponse:
     except NotThereError as error:
         raise Http404(GONE) from error
     found = row.answer or {}
-    options = [option for option in (found.get("best"), *found.get("alternatives", ())) if option]
+    shown = _joint(found) if row.together else _alone(found)
     context = {
         "section": "placement",
         "row": row,
         "found": found,
-        "best": found.get("best"),
-        "options": options,
-        "terms": charts.terms(options),
-        "steps": charts.steps(options),
         "sees_fleet": request.user.has_perm(FLEET),
         "ramp": charts.ramp(),
+        **shown,
     }
     if not request.headers.get("HX-Request"):
         return render(request, "placement/answer.html", context)
@@ -92,6 +113,20 @@ def answer(request: HttpRequest, question_id: int) -> HttpResponse:
     if not row.is_open:
         response["HX-Refresh"] = "true"  # the head of the page has its part of the answer, too
     return response
+
+
+def _alone(found: dict[str, Any]) -> dict[str, Any]:
+    options = [option for option in (found.get("best"), *found.get("alternatives", ())) if option]
+    return {
+        "best": found.get("best"),
+        "options": options,
+        "terms": charts.terms(options),
+        "steps": charts.steps(options),
+    }
+
+
+def _joint(found: dict[str, Any]) -> dict[str, Any]:
+    return {"differences": charts.differences(found), "placed_nodes": charts.placed_nodes(found)}
 
 
 @require_safe

@@ -1,13 +1,17 @@
 """Words and figures of placement answers."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
 
+from console.placement.choices import DIFFERENCES
 from console.ui.figures import plural
+from console.ui.names import visible
 from console.ui.tones import reason_of
 
 register = template.Library()
+SHOWN_DOMAINS = 2
 WHY = {
     "gpus": "Too few free GPUs",
     "cpu": "Too little CPU beside the GPUs",
@@ -26,10 +30,54 @@ ASSUMED = {"nic_gbit": "400 Gb/s of network for each GPU", "form": "GPUs with NV
 @register.filter
 def asked_words(asked: dict[str, Any]) -> str:
     """Such as 16 pods of 8 GPUs, H800, one asw required."""
+    if "first" in asked:
+        whose = [word for word in (asked["model"], asked["tenant"]) if word]
+        return ", ".join([f"First {asked['first']} of the queue", *whose])
     wish = [f"one {asked[name]} {name}" for name in ("required", "preferred") if asked[name]]
     shape = f"{plural(asked['pods'], 'pod')} of {plural(asked['gpus'], 'GPU')}"
     models = [asked["model"]] if asked["model"] else ["models mixed"] if asked.get("mix_models") else []
     return ", ".join([shape, *models, *wish])
+
+
+@register.filter
+def difference_words(word: str) -> str:
+    return DIFFERENCES[word]
+
+
+@register.filter
+def start_words(joint: dict[str, Any]) -> str:
+    return f"{joint['together']['jobs']} of {len(joint['jobs'])} start"
+
+
+@register.filter
+def of_words(joint: dict[str, Any]) -> str:
+    return f"of {len(joint['jobs'])}"
+
+
+@register.filter
+def first_note(value: float | str | None) -> str:
+    return "largest first: unknown" if value is None else f"largest first: {value}"
+
+
+@register.filter
+def gpus_note(joint: dict[str, Any]) -> str:
+    most = f"{joint['most_gpus']:,} at most" + (", proven" if joint["proven"] else "")
+    return f"largest first: {joint['largest_first']['gpus']:,}; {most}"
+
+
+@register.filter
+def job_query(job: str, row: Any) -> str:
+    """Of the address of its page in the queue."""
+    return "?" + urlencode({"cluster": row.cluster, "source": row.source, "name": job})
+
+
+@register.filter
+def domains_words(held: dict[str, Any]) -> str:
+    """Such as asw-1; asw-1 and asw-2; 7 domains, or the nodes where no domain is named."""
+    named = [one["domain"] or "unknown" for one in held["domains"]]
+    if len(named) > SHOWN_DOMAINS:
+        return plural(len(named), "domain")
+    return " and ".join(visible(name) for name in named) or plural(held["node_count"], "node")
 
 
 @register.filter

@@ -23,11 +23,13 @@ def _asked() -> Arguments:
 ROUTES = (
     Route("placement:ask", SIGNED_IN, make=_fleet),
     Route("placement:ask", SIGNED_IN, "post", 400, _fleet),
+    Route("placement:together", SIGNED_IN, "post", 400, _fleet),
     Route("placement:answer", FLEET, make=_asked, denied=404),
     Route("placement:map", FLEET, make=_asked),
     Route("placement:map-layout", FLEET, make=_asked),
     Route("api:placements", SIGNED_IN, make=_fleet),
     Route("api:placements", SIGNED_IN, "post", 400, _fleet, {"source": 1, "cluster": "nowhere"}),
+    Route("api:placements-together", SIGNED_IN, "post", 400, _fleet, {"source": 1, "cluster": "nowhere"}),
     Route("api:placement", FLEET, make=_asked, denied=404),
 )
 TOPICS = {"placement": SIGNED_IN}
