@@ -4,7 +4,7 @@ Of one seed the sums are those of ``tradeoff.compare``; here they are means over
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -14,7 +14,7 @@ from scheduler.cluster.errors import InputError
 from scheduler.cluster.snapshot import Longs
 from scheduler.replay import columns as c
 from scheduler.replay.loop import Outcome
-from scheduler.replay.tradeoff import Interval, interval
+from scheduler.replay.tradeoff import Interval, interval, interval_of
 
 type Ints = NDArray[np.int32]
 SHOWN = 10  # jobs that gain most, and as many that lose most
@@ -113,15 +113,20 @@ def compare_over_seeds(
     return Pair(
         *policies,
         tuple(seeds),
-        jobs=_over(rows.sum() for rows in both),
-        sooner=_over((part[rows] < 0).sum() for part, rows in zip(change, both, strict=True)),
-        later=_over((part[rows] > 0).sum() for part, rows in zip(change, both, strict=True)),
-        only_first=_over(((one.first != c.NONE) & (other.first == c.NONE)).sum() for one, other in pairs),
-        only_second=_over(((one.first == c.NONE) & (other.first != c.NONE)).sum() for one, other in pairs),
+        jobs=_counted(rows.sum() for rows in both),
+        sooner=_counted((part[rows] < 0).sum() for part, rows in zip(change, both, strict=True)),
+        later=_counted((part[rows] > 0).sum() for part, rows in zip(change, both, strict=True)),
+        only_first=_counted(((one.first != c.NONE) & (other.first == c.NONE)).sum() for one, other in pairs),
+        only_second=_counted(((one.first == c.NONE) & (other.first != c.NONE)).sum() for one, other in pairs),
         hours={tier: _hours(pairs, both, at) for at, tier in enumerate(TIERS)},
         gained=gained,
         lost=lost,
     )
+
+
+def _counted(values: Iterable[int]) -> Interval:
+    """Of numbers of jobs."""
+    return interval_of("jobs", [float(value) for value in values])
 
 
 def _over(values: object) -> Interval:

@@ -20,6 +20,13 @@ MEANINGS = {
     "disturbance": "jobs told to leave, killed or moved, per 1,000 starts",
 }
 UPWARD = frozenset({"utilisation", "fairness"})  # more is better; of the others less
+# Figures of the trade-off and of reports that are at most 1; none of them is below 0.
+SHARES = frozenset(
+    {
+        *("utilisation", "fairness", "allocation", "allocation_hp", "slack_nodes", "empty_nodes"),
+        *("gangs_under_one_asw", "under_one_asw", "share_of_time"),
+    }
+)
 # Two-sided 95 % quantiles of Student's t by degrees of freedom; beyond, the next lower one listed is used.
 T_95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 14: 2.145, 19: 2.093}
 BEYOND_T_95 = (29, 2.045)
@@ -28,7 +35,7 @@ SHOWN_JOBS = 20
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Mean over seeds with Student's t interval of 95 % for that mean; no interval from one seed."""
+    """Mean over seeds with Student's t interval of 95 % for that mean, inside what is possible; none from one seed."""
 
     mean: float | None
     low: float | None
@@ -88,7 +95,13 @@ def figures_of(outcome: Outcome, found: Report) -> dict[str, float | None]:
     }
 
 
-def interval(values: Sequence[float]) -> Interval:
+def interval_of(figure: str, values: Sequence[float]) -> Interval:
+    """Of a figure of a run (no difference of two): it is never below 0, and a share at most 1."""
+    return interval(sorted(values), 0.0, 1.0 if figure in SHARES else math.inf)
+
+
+def interval(values: Sequence[float], least: float = -math.inf, most: float = math.inf) -> Interval:
+    """``least`` and ``most`` are the ends of what the figure can be: few seeds that differ say nothing beyond."""
     count = len(values)
     if not count:
         return Interval(None, None, None, 0)
@@ -98,7 +111,7 @@ def interval(values: Sequence[float]) -> Interval:
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
     known = [degrees for degrees in T_95 if degrees <= count - 1]
     half = (BEYOND_T_95[1] if count - 1 >= BEYOND_T_95[0] else T_95[known[-1]]) * deviation / math.sqrt(count)
-    return Interval(mean, mean - half, mean + half, count)
+    return Interval(mean, min(mean, max(least, mean - half)), max(mean, min(most, mean + half)), count)
 
 
 def standings(runs: Sequence[tuple[str, dict[str, float | None]]]) -> tuple[Standing, ...]:
@@ -108,7 +121,8 @@ def standings(runs: Sequence[tuple[str, dict[str, float | None]]]) -> tuple[Stan
     for name in names:
         mine = [figures for policy, figures in runs if policy == name]
         table[name] = {
-            figure: interval(sorted(value for one in mine if (value := one[figure]) is not None)) for figure in FIGURES
+            figure: interval_of(figure, [value for one in mine if (value := one[figure]) is not None])
+            for figure in FIGURES
         }
     return tuple(
         Standing(name, table[name], not any(_beats(table[other], table[name]) for other in names)) for name in names

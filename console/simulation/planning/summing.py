@@ -14,7 +14,7 @@ from console.simulation import services
 from console.simulation.models import Run, Study
 from console.simulation.planning.tracing import arrivals_for, told_of, until_of
 from scheduler.replay.fates import compare_over_seeds, unpack_fates
-from scheduler.replay.tradeoff import FIGURES, as_json, interval, standings
+from scheduler.replay.tradeoff import FIGURES, as_json, interval, interval_of, standings
 
 LEFT_OUT = ("policy", "seed", "digest", "cut", "rules", "ways", "series")
 
@@ -79,20 +79,23 @@ def _told(study: Study, runs: Sequence[Run]) -> dict[str, Any]:
     return told_of(found, until_of(study, found))
 
 
-def merged(values: Sequence[Any]) -> Any:
-    """One tree of the reports' shape, with an interval over runs for every number; lists become maps by name."""
+def merged(values: Sequence[Any], figure: str = "") -> Any:
+    """One tree of the reports' shape, with an interval over runs for every number; lists become maps by name.
+
+    ``figure``: the field that these are the values of.
+    """
     known = [value for value in values if value is not None]
     if not known:
         return asdict(interval([]))
     first = known[0]
     if isinstance(first, Mapping):
         keys = list(dict.fromkeys(key for value in known for key in value))
-        return {key: merged([value.get(key) for value in known]) for key in keys}
+        return {key: merged([value.get(key) for value in known], key) for key in keys}
     if isinstance(first, list):
         return merged([{_name(one, at): one for at, one in enumerate(value)} for value in known])
     if isinstance(first, str):
         return first
-    return asdict(interval(sorted(float(value) for value in known)))
+    return asdict(interval_of(figure, [float(value) for value in known]))
 
 
 def _name(one: Any, at: int) -> str:

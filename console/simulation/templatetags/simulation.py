@@ -21,7 +21,7 @@ NO_DATA = "no data"
 
 @register.filter
 def told(found: Mapping[str, Any] | None, unit: str) -> SafeString | str:
-    """An interval: its mean, and beside it half of the 95 % interval."""
+    """An interval: its mean, and beside it half of the 95 % interval; its ends where what is possible cuts it."""
     if found is None:
         return format_html('<span class="sl-faint">{}</span>', NOT_MEASURED)
     mean, low = found["mean"], found["low"]
@@ -33,7 +33,10 @@ def told(found: Mapping[str, Any] | None, unit: str) -> SafeString | str:
     shown = f"{_figure(mean / scale)}{word}"
     if low is None:
         return shown
-    half = (mean - low) / scale
+    half, above = (mean - low) / scale, (found["high"] - mean) / scale
+    if abs(above - half) > 1e-6 * max(half, above):
+        ends = [f"{_figure(end / scale)}{word}" for end in (low, found["high"])]
+        return format_html('{} <span class="sl-faint">({} to {})</span>', shown, *ends)
     return format_html('{} <span class="sl-faint">± {}</span>', shown, _figure(half) if half else "0")
 
 

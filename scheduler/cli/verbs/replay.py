@@ -176,5 +176,9 @@ def _delays(p50: float | None, p90: float | None, p99: float | None) -> str | No
 def _told(one: Interval) -> str | None:
     if one.mean is None:
         return None
-    half = "" if one.low is None else f" ± {one.mean - one.low:,.3g}"
-    return f"{one.mean:,.4g}{half}"
+    if one.low is None or one.high is None:
+        return f"{one.mean:,.4g}"
+    half, above = one.mean - one.low, one.high - one.mean
+    if abs(above - half) > 1e-6 * max(half, above):  # cut by what is possible
+        return f"{one.mean:,.4g} ({one.low:,.3g} to {one.high:,.3g})"
+    return f"{one.mean:,.4g} ± {half:,.3g}"

@@ -294,6 +294,8 @@ def test_pages_tell_figures_fronts_and_differences(client: Client) -> None:
     assert there["hours"]["HP"]["order"]["mean"] == -back["hours"]["HP"]["order"]["mean"] != 0
     assert _change_by_hand(report, "fairness") == pytest.approx(there["figures"]["fairness"]["mean"])
     assert [one["job"] for one in there["lost"]] == [one["job"] for one in back["gained"]]
+    assert all(one["low"] is None or 0 <= one["low"] <= one["mean"] for policy in found.policies
+               for part in (policy["figures"], policy["values"]) for _, one in tables.leaves(part))  # fmt: skip
     head, *lines = b"".join(client.get(reverse("simulation:csv", args=[study.pk]))).decode().splitlines()
     assert head == "policy,figure,mean,low,high,runs"
     assert any(line.startswith("fifo,classes.HP.delay_s.p99,") for line in lines)

@@ -11,7 +11,7 @@ from scheduler.replay.loop import Outcome, replay
 from scheduler.replay.report import jain, report
 from scheduler.replay.rules import NAMED
 from scheduler.replay.sampling import LEVELS, SIZES, empty_series
-from scheduler.replay.tradeoff import FIGURES, compare, figures_of, interval, standings
+from scheduler.replay.tradeoff import FIGURES, compare, figures_of, interval, interval_of, standings
 from scheduler.replay.world import Work, work_of, world_of
 
 HOUR_S = 3600
@@ -96,5 +96,8 @@ def test_nobody_who_is_beaten_on_all_figures_is_efficient() -> None:
     three = interval([1.0, 2.0, 3.0])
     assert (three.mean, three.runs) == (2.0, 3)
     assert three.high == pytest.approx(2 + 4.303 / 3**0.5)
+    wide = interval_of("large_start_s", [90.0, 0.0, 0.0])
+    assert (wide.mean, wide.low) == (30.0, 0.0) and wide.high == pytest.approx(30 + 4.303 * 30)
+    assert [interval_of(name, [1.0, 0.5]).high for name in ("fairness", "serving_s")] == [1.0, pytest.approx(3.9265)]
     assert (interval([5.0]).low, interval([]).mean) == (None, None)
     assert jain(np.array([1.0, 1.0, 0.0, 0.0])) == 0.5 and jain(np.zeros(3)) is None
