@@ -32,19 +32,21 @@ def too_large(ground: Ground, job: Job) -> Reason | None:
         return None
     for part in asked.parts:
         if not int(room.slots(part).max(initial=0)):
-            return _no_node(part)
+            return _no_node(room, part)
     if job.levels and find(room, asked, free_of_level=True).seats is not None:
         return _too_many(room, job, asked, found.most, f"in one {job.levels[0]}", f"best {job.levels[0]}")
     return _too_many(room, job, asked, found.most, "at once", WHOLE)
 
 
-def _no_node(part: Part) -> Reason:
+def _no_node(room: Room, part: Part) -> Reason:
     asks = (("gpus", part.gpus, gpus(part.gpus * part.milli)), ("cpu_milli", part.cpu, f"{part.cpu / 1000:g} cores"),
             ("memory_mib", part.memory, f"{part.memory / 1024:g} GiB of memory"))  # fmt: skip
     told = [words for _, amount, words in asks if amount]
     listed = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
     numbers: dict[str, int | str | None] = {f"asked_{name}": amount for name, amount, _ in asks if amount}
-    sentence = f"Each pod asks for {listed}, and no node that it may run on has all of that, were it empty."
+    sentence = (
+        f"Each pod asks for {listed}, and no node that it may run on has all of that, were it {_empty_words(room)}."
+    )
     return Reason(MISCONFIGURED, sentence, {"fault": "size", **numbers})
 
 
@@ -52,14 +54,17 @@ def _too_many(room: Room, job: Job, asked: Asked, most: int, where: str, best: s
     count = sum(len(part.pods) for part in asked.parts)
     milli = sum(part.gpus * part.milli * len(part.pods) for part in asked.parts if part.charged(room.snapshot))
     holds = f"has room for {most}" if most < count else "has no room for all of them together"
-    empty = "empty but for agents" if room.snapshot.pod_live.any() else "empty"
-    sentence = f"It needs {some(count, 'pod')} ({gpus(milli)}) {where}; the {best}, {empty}, {holds}."
+    sentence = f"It needs {some(count, 'pod')} ({gpus(milli)}) {where}; the {best}, {_empty_words(room)}, {holds}."
     wide = best == WHOLE
     numbers: dict[str, int | str | None] = {
         "fault": "cluster_size" if wide else "domain_size", "asked_pods": count, "seated_pods": most,
         "asked_milli": milli, **({} if wide else {"level": job.levels[0]}),
     }  # fmt: skip
     return Reason(MISCONFIGURED, sentence, numbers)
+
+
+def _empty_words(room: Room) -> str:
+    return "empty but for agents" if room.snapshot.pod_live.any() else "empty"
 
 
 def _all_members(ground: Ground, job: Job) -> Asked:
