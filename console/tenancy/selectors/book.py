@@ -115,6 +115,11 @@ def seen_by(viewer: Any, page: Page | None = None) -> Page:
     return Page(page.version, docs, {key: version for key, version in page.versions.items() if key in docs})
 
 
+def _own(document: Mapping[str, Any], scope: frozenset[str]) -> dict[str, Any]:
+    """The name of a department that is not one's own is left out."""
+    return {**document, "parent": document["parent"] if document["parent"] in scope else None}
+
+
 def _is_told(one: Change, scope: frozenset[str] | None) -> bool:
     """Whether somebody who sees these tenants is told of a change; of no department above that is not its own."""
     if scope is None:
@@ -124,11 +129,6 @@ def _is_told(one: Change, scope: frozenset[str] | None) -> bool:
 
 def _is_of(one: Change, scope: frozenset[str] | None) -> bool:
     return scope is None or (one.kind == TENANT and one.name in scope)
-
-
-def _own(document: Mapping[str, Any], scope: frozenset[str]) -> dict[str, Any]:
-    """The name of a department that is not one's own is left out."""
-    return {**document, "parent": document["parent"] if document["parent"] in scope else None}
 
 
 def editions(viewer: Any, key: Key | None = None) -> QuerySet[Edition]:

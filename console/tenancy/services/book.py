@@ -75,9 +75,9 @@ def plan_edit(user: Any, given: Iterable[Given], version: int | None, *, whole: 
         Wrong(f"{kind} {name}", "name", "is not in the book") for kind, name in sorted(removed - page.docs.keys())
     ]
     if wrongs:
+        raise BookError(wrongs)
     if reach is not None:
         docs = _without_shown(user, page, docs, reach.shown(given))
-        raise BookError(wrongs)
     after = {key: document for key, document in {**page.docs, **docs}.items() if key not in removed}
     touched = {key for key in docs.keys() | removed if page.docs.get(key) != after.get(key)}
     _refuse_old(user, page, touched, version)
@@ -178,9 +178,9 @@ def _told(found: Sequence[Wrong], reach: Reach, given: Sequence[Given]) -> list[
 
 
 def _refuse_old(user: Any, page: Page, touched: Iterable[Key], version: int) -> None:
+    """Only what this edit touches counts: whoever edited other entries meanwhile is in nobody's way."""
     if version > page.version:
         raise VersionChangedError(page.version, (), ())
-    """Only what this edit touches counts: whoever edited other entries meanwhile is in nobody's way."""
     newer = {key for key in touched if page.versions.get(key, 0) > version}
     if newer:
         raise VersionChangedError(page.version, selectors.changes_since(user, version, newer), newer)
