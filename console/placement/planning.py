@@ -12,7 +12,7 @@ from console.inventory.models import Observation
 from console.inventory.services import newest
 from console.placement import services
 from console.placement.models import Question
-from console.tenancy.planning import book_for
+from console.tenancy.planning import book_for, by_team
 from console.tenancy.selectors import tenant_scope
 from scheduler.admission.jobs import Job
 from scheduler.admission.order import by_name, waiting_line
@@ -127,7 +127,8 @@ def _option(one: Option, gpus: int) -> dict[str, Any]:
 
 def _answer_together(question: Question, reading: Observation, whole: Snapshot) -> None:
     names = tenant_scope(question.asked_by)
-    line = _line(whole, book_for(whole, reading.begun_at), question, names)
+    named = by_team(whole)
+    line = _line(named, book_for(named, reading.begun_at), question, names)
     jobs = line[: question.asked["first"]]
     snapshot = restrict(whole, question.cluster)
     ground = ground_of(snapshot)

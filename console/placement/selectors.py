@@ -15,7 +15,7 @@ from console.inventory.models import Observation, Source
 from console.inventory.selectors import NotThereError
 from console.placement.choices import CLUSTER, HOST, QuestionState
 from console.placement.models import Question
-from console.tenancy.selectors import tenant_scope
+from console.tenancy.selectors import teams_now, tenant_scope
 from console.tenancy.services import require
 
 OWN, FLEET = "inventory.view_own", "inventory.view_fleet"
@@ -111,9 +111,14 @@ def _of_source(source: Source, snapshot: archive.Snapshot | None, names: frozens
 
 
 def _tenants(snapshot: archive.Snapshot, cluster: int, names: frozenset[str] | None) -> tuple[str, ...]:
-    there = np.unique(snapshot.pod_tenant[snapshot.pod_cluster == cluster])
-    known = (snapshot.tenants[t] for t in there.tolist() if t != archive.UNKNOWN)
-    return tuple(sorted(name for name in known if names is None or name in names))
+    """As the queue tells them: a team's are its own, and no more its department's."""
+    teams, name, spaces = teams_now(), snapshot.clusters[cluster].name, len(snapshot.namespaces)
+    pods = (snapshot.pod_cluster == cluster) & (snapshot.pod_tenant != archive.UNKNOWN)
+    there = np.unique(snapshot.pod_tenant[pods].astype(np.int64) * spaces + snapshot.pod_namespace[pods])
+    found = {
+        teams.of(name, snapshot.tenants[one // spaces], snapshot.namespaces[one % spaces]) for one in there.tolist()
+    }
+    return tuple(sorted(one for one in found if names is None or one in names))
 
 
 def scope_of(viewer: Any, source_id: int, cluster: str) -> Scope | None:

@@ -1,5 +1,6 @@
 """Several waiting jobs at once: the first of the queue, beside the largest first, cut to what a viewer may see."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from console.placement.choices import DIFFERENCES
 from console.placement.models import Question
 from console.rest.errors import FieldError
 from scheduler.placement import beside
+from tests.builders.books import edited, tenant_entry
 from tests.builders.fleets import observed
 from tests.builders.people import operator, tenant, viewer
 from tests.builders.worlds import World
@@ -76,6 +78,15 @@ def test_a_tenant_places_its_own_jobs_alone_and_sees_no_node() -> None:
     own.tenants.clear()
     row = selectors.answer_row(own, mine.pk)
     assert (row.state, row.answer, row.failure) == ("failed", None, selectors.STRANGERS)
+
+
+def test_a_team_that_names_its_namespaces_has_the_jobs_in_them() -> None:
+    crew = tenant_entry("crew", "ours")
+    edited(tenant_entry("ours"), replace(crew, document={**crew.document, "namespaces": ["jobs"]}))
+    member = tenant("crew")
+    found = told(member, asked(member, tenant="crew"))
+    assert [(job["job"], job["tenant"]) for job in found["jobs"]] == [("jobs/small", "crew"), ("jobs/middle", "crew")]
+    assert selectors.scopes(member)[0].tenants == ("crew",)
 
 
 def test_one_tenant_or_one_model_may_be_asked_about() -> None:
