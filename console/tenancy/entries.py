@@ -313,6 +313,14 @@ def as_json(docs: Docs) -> list[dict[str, Any]]:
     return [{"kind": kind, "name": name, **docs[kind, name]} for kind, name in keys]
 
 
+_SENT_BESIDE = ("kind", "name", "removed", "version")
+
+
+def _is_absent(name: str, value: Any) -> bool:
+    """A null under any name that entries have: an answer has all of them, whatever its entry is."""
+    return value is None and any(name in fields for fields in _FIELDS.values())
+
+
 def given_of(rows: Any) -> list[Given]:
     """Entries from JSON: flat objects with ``kind`` and ``name``; ``BookError`` where it is no list of such."""
     if not isinstance(rows, list):
@@ -326,7 +334,7 @@ def given_of(rows: Any) -> list[Given]:
         Given(
             str(row.get("kind", EntryKind.TENANT.value)),
             row["name"] if isinstance(row.get("name"), str) else "",
-            {name: value for name, value in row.items() if name not in ("kind", "name", "removed", "version")},
+            {name: value for name, value in row.items() if name not in _SENT_BESIDE and not _is_absent(name, value)},
             f"entry {at + 1} ({row.get('name')})"[:300],
             row.get("removed") is True,
         )

@@ -1,6 +1,6 @@
 """Which entries of the book somebody may edit: judged by names and rows of people alone, before the book is read."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,13 +58,15 @@ def may_edit(viewer: Any, tenant: str, parent: str = "") -> bool:
     return tenant in reach.teams or (parent in reach.seen and tenant not in reach.seen)
 
 
-def known(names: Collection[str]) -> bool:
+def known(names: set[str]) -> bool:
     """Whether any of these is a tenant already: of the book (now or once), of people, or of what clusters report."""
     if not names:
         return False
     if Tenant.objects.filter(name__in=names).exists() or TenantHour.objects.filter(tenant__in=names).exists():
         return True
     return any(
-        not names.isdisjoint({row[1] for row in [*feed.rows, *feed.sums]} | {one["name"] for one in feed.theirs})
+        not names.isdisjoint(
+            {row[1] for row in [*feed.rows, *feed.spaces, *feed.sums]} | {one["name"] for one in feed.theirs}
+        )
         for feed in UsageFeed.objects.all()
     )

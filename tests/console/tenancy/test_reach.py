@@ -121,3 +121,18 @@ def test_a_version_that_does_not_exist_is_refused_and_says_so() -> None:
     assert (refused.value.version, refused.value.changes, Edition.objects.count()) == (1, (), 1)
     with pytest.raises(services.VersionChangedError):
         services.put_back(operator(), 1, 2, reason="x")
+
+
+def test_what_is_read_can_be_sent_back_as_it_is_and_with_a_change() -> None:
+    lead = _world(**WORLDS[0])
+    address = reverse("api:quotas")
+    for user in (operator(), lead):
+        client = APIClient()
+        client.force_authenticate(user)
+        read = client.get(address)
+        sent, tag = {"entries": read.json()["entries"], "reason": "r"}, {"If-Match": read.headers["ETag"]}
+        same = client.post(f"{address}preview/", sent, format="json", headers=tag)
+        assert (same.status_code, same.json().get("changes")) == (200, []), same.content
+        next(one for one in sent["entries"] if one["name"] == "team")["weight"] = 7
+        kept = client.post(f"{address}preview/", sent, format="json", headers=tag)
+        assert [one["field"] for one in kept.json()["changes"]] == ["weight"]
