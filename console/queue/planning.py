@@ -53,8 +53,13 @@ def unblock_job(inquiry_id: int) -> None:
     try:
         _unblock(inquiry)
     except Exception as error:
-        services.fail_inquiry(inquiry, f"The search failed: {type(error).__name__}.")
+        services.fail_inquiry(inquiry, _fault("search", error))
         raise
+
+
+def _fault(what: str, error: Exception) -> str:
+    """What whoever asked reads; the log alone names what is not theirs to see."""
+    return f"The {what} failed by a fault of the console, not of the job ({type(error).__name__}). Its log says more."
 
 
 def _unblock(inquiry: Inquiry) -> None:
@@ -204,7 +209,7 @@ def foretell_queue(foretelling_id: int) -> None:
             records=records_for(snapshot),
         )
     except Exception as error:
-        services.fail_foretelling(asked, f"The replay failed: {type(error).__name__}.")
+        services.fail_foretelling(asked, _fault("replay", error))
         raise
     rows = zip(answer.rows, found.starts, strict=True)
     starts = {
