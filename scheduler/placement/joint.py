@@ -75,8 +75,8 @@ class Outcome:
 
     @property
     def all_reduce_s(self) -> float | None:
-        """Sum over seated jobs, each weighing as its GPUs, in GPU-seconds; None where one is unknown."""
-        seated = [one for one in self.jobs if one.assignment]
+        """Sum over seated jobs with GPUs, each weighing as these, in GPU-seconds; None where one is unknown."""
+        seated = [one for one in self.jobs if one.assignment and one.gpus]
         times = [None if one.predicted is None else one.predicted.all_reduce for one in seated]
         known = [time.seconds for time in times if time is not None]
         return sum(s * one.gpus for s, one in zip(known, seated, strict=True)) if len(known) == len(seated) else None

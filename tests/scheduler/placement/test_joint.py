@@ -96,15 +96,16 @@ def test_jobs_that_may_be_spread_leave_domains_to_those_that_may_not() -> None:
 def test_jobs_of_all_kinds_are_seated_beside_one_another() -> None:
     made = racks([2, 2]).gang("g", 2, topology={"required": "asw"})
     made.pod("g-0", gpus=8, gang="g").pod("g-1", gpus=8, gang="g")
-    made.pod("lonely", gpus=4, labels={"app": "a"}, anti_affinity=["app=a"])
+    made.pod("plain", gpus=0, cpu_milli=1000).pod("lonely", gpus=4, labels={"app": "a"}, anti_affinity=["app=a"])
     snapshot = made.snapshot()
     requests = [request_of(snapshot, "jobs/g"), request_of(snapshot, "jobs/lonely"), *jobs(1)]
+    requests.append(request_of(snapshot, "jobs/plain"))
     found = place_jointly(snapshot, requests).found
-    assert found.seated_jobs == 3
-    used = Counter(node for job in found.jobs for _, node in job.assignment)
+    assert found.seated_jobs == 4
+    used = Counter(node for job in found.jobs[:3] for _, node in job.assignment)
     assert max(used.values()) == 1
     assert found.jobs[1].assignment[0][0] == "jobs/lonely"
-    assert found.all_reduce_s is not None
+    assert found.all_reduce_s is not None, "who has no GPU reduces nothing"
 
 
 def test_efforts_are_checked() -> None:
