@@ -104,6 +104,13 @@ def cpu_words(seconds: float | None) -> str:
 
 
 @register.filter
+def waited(seconds: float) -> str:
+    """As ``change`` writes its difference, so that one can be told from the other by eye."""
+    scale, word = scaled(seconds, "seconds")
+    return f"{_figure(seconds / scale)}{word}"
+
+
+@register.filter
 def trace_words(row: Any) -> str:
     """The trace of a study, with its share and its cut."""
     parts = [row.trace]
