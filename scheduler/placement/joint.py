@@ -3,7 +3,7 @@
 The OSDI '26 study places the largest job first, each with least entropy; ``Joint.greedy`` is what that gives.  Here an
 exact stage assigns jobs to domains (CP-SAT over domains as bins of GPUs, an upper bound that ends in a proof where the
 nodes hold what it says), and a local search over the order of jobs starts from the better of the two.  What is worse
-than the greedy in any of these is never returned.
+than the greedy in any of these is never returned, and where nothing is better the greedy itself is.
 
 Jobs that are not plain (see ``decoding``) are placed after those that are, the largest first, one by one.
 """
@@ -222,7 +222,7 @@ class _Work:
         fixed, bound, optimal = self._solve(size, effort, seed)
         starts = [(largest, anywhere), (self._first(largest, fixed), fixed)]
         found = self._outcome(self._improve(starts, effort, seed, size))
-        best = found if found.worth >= greedy.worth and found.seated_jobs >= greedy.seated_jobs else greedy
+        best = found if found.worth > greedy.worth and found.seated_jobs >= greedy.seated_jobs else greedy
         plain = sum(best.jobs[i].gpus for i in self.plain if best.jobs[i].assignment)
         others = sum(self.requests[i].gpus for i in range(len(self.requests)) if i not in self.plain)
         missing = any(not best.jobs[i].assignment for i in range(len(self.requests)) if i not in self.plain)
