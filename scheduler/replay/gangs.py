@@ -40,15 +40,24 @@ def seat(state, job, pools):  # type: ignore[no-untyped-def]
             continue
         if state.setting[c.S_ENTROPY] and _together(state, job, pool):
             return SEATED
+        if state.setting[c.S_ENTROPY] and not _lends(state, asks, pool):
+            continue  # all that is free has been asked for
         if asks[c.J_TOPOLOGY] == c.ANYWHERE:
-            lends = asks[c.J_TIER] == c.LP and state.setting[c.S_LEND]
-            done = fill_up(state, job, 0, workers, 1 << pool, ANY_ASW) if lends or not state.setting[c.S_ENTROPY] else 0
+            done = fill_up(state, job, 0, workers, 1 << pool, ANY_ASW)
         else:
             done = _by_switch(state, job, pool)
         if done == workers:
             return SEATED
         put_back(state, job, done)
     return why(state, job)
+
+
+@kernel
+def _lends(state, asks, pool):  # type: ignore[no-untyped-def]
+    """LP may borrow there: devices, or cores alone."""
+    if asks[c.J_TIER] != c.LP or not state.setting[c.S_LEND]:
+        return False
+    return not asks[c.J_GPUS] or state.pool[pool, c.P_LENDABLE] > 0
 
 
 @kernel

@@ -158,8 +158,8 @@ def devices_of(table, node, count, gpus, milli):  # type: ignore[no-untyped-def]
 def slots(state, node, gpus, milli, cpu, memory, table, lends):  # type: ignore[no-untyped-def]
     """How many tasks of that shape the node can take now."""
     row = state.node[node]
-    if not row[c.N_UP]:
-        return 0
+    if not row[c.N_UP] or (gpus and not lends and milli == c.WHOLE and row[c.N_WHOLE] < gpus):
+        return 0  # most nodes of a full pool: without a division
     room = row[c.N_MEMORY] // memory if memory else c.NO_LIMIT
     spare = row[c.N_LENT_CPU] if lends else row[c.N_CPU]
     room = min(room, spare // cpu if cpu else c.NO_LIMIT)
