@@ -29,6 +29,7 @@ THEMES = ("light", "dark")
 COLOURS = 256
 SETTLE_MS = 700  # live parts are fetched once more
 LOOK_AGAIN_MS = 1500
+TRADE_OFF = "/simulation/1/trade-off/"
 IDLE_NODES = range(40, 48)  # of the cluster: each held whole by one pod
 
 
@@ -85,9 +86,12 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
     page.goto(f"{stack.url}/queue/?text=wait-topology")
     queued = str(page.locator("#rows tbody a").first.get_attribute("href"))
     page.goto(f"{stack.url}{queued}")
+    page.click("#start button")
     page.click("#unblock button")
     page.wait_for_selector("#unblock tbody", timeout=FINAL_MS)
+    page.wait_for_selector("#start button:has-text('again')", timeout=FINAL_MS)
     placed = _placed(page)
+    _studied(page)
     since = _changed(stack, page)
     page.context.close()
     return [
@@ -103,6 +107,8 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
         Shot("queue", "operator", "/queue/?text=wait-"),
         Shot("queue-job", "operator", queued),
         Shot("placement", "operator", placed),
+        Shot("study", "operator", "/simulation/1/", ".sim-chart .main-svg", ".sim-chart .main-svg"),
+        Shot("trade-off", "operator", TRADE_OFF, ".sim-chart .main-svg", ".sim-chart .main-svg"),
         Shot("tenants", "operator", "/tenants/"),
         Shot("tenant", "operator", "/tenants/online/"),
         Shot("audit", "operator", "/audit/"),
@@ -215,6 +221,14 @@ def _placed(page: Page) -> str:
     page.click("button:has-text('Find places')")
     page.wait_for_selector("#answer:not([data-live])", timeout=FINAL_MS)
     return page.url
+
+
+def _studied(page: Page) -> None:
+    """The demo's own study is done."""
+    page.goto(TRADE_OFF)
+    while page.locator(".sim-chart").count() == 0:
+        page.wait_for_timeout(LOOK_AGAIN_MS)
+        page.reload()
 
 
 def _changed(stack: Stack, page: Page) -> str:
