@@ -34,7 +34,8 @@ def test_an_approval_signs_the_digest_once() -> None:
     assert (decision.digest, decision.reason, decision.verdict) == (plan.digest, "fits the evening", "approved")
     assert Entry.objects.filter(action="plan.approved", target_id=str(plan.pk), digest=plan.digest).count() == 1
     again = _refusal(plan)
-    assert again.reason == f"Plan {plan.pk} is approved. Start it."
+    said = f"approver approved {decision.at:%H:%M:%S}: “fits the evening”"
+    assert again.reason == f"Plan {plan.pk} is approved ({said}). Start it."
     assert Entry.objects.filter(action="plan.approved").count() == 1
 
 
