@@ -99,6 +99,7 @@ def _constraint(numbers: Mapping[str, Any]) -> str:
 def numbers_for(reason: Mapping[str, Any], scope: frozenset[str] | None) -> dict[str, Any]:
     """The figures behind the sentence; of reasons that may name others only what is the job's own."""
     numbers = dict(reason["numbers"])
+    numbers.pop("protected_until_s", None)  # an instant on the cluster's own clock: the sentence says how long it is
     if reason["word"] == Reason.SPENT and numbers.get("until"):
         numbers.pop("over_s", None)  # the same instant on the cluster's own clock
     if scope is None or reason["word"] in PLAIN or (reason["word"] == Reason.QUOTA and numbers.get("at") in scope):

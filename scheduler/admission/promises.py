@@ -32,7 +32,7 @@ class Lent:
         """A sentence; "" where nothing is protected."""
         if not self.protected_milli:
             return ""
-        until = "nobody knows until when" if self.until_s is None else f"for at most {self.until_s - now_s:,} s more"
+        until = "nobody knows until when" if self.until_s is None else f"for at most {_span(self.until_s - now_s)} more"
         return (
             f" {self.protected_milli / 1000:g} of {self.borrowed_milli / 1000:g} GPUs that others borrow of its share"
             f" are protected {until}: a minimum run time was promised."
@@ -44,6 +44,14 @@ class Lent:
             "borrowed_milli": self.borrowed_milli, "protected_milli": self.protected_milli,
             "protected_until_s": self.until_s,
         }  # fmt: skip
+
+
+def _span(seconds: int) -> str:
+    """Up to ten minutes in seconds, up to two hours in minutes, then in hours; rounded up, as "at most" asks."""
+    for unit, length, upto in (("s", 1, 600), ("min", 60, 7200)):
+        if seconds <= upto:
+            return f"{-(-seconds // length):,} {unit}"
+    return f"{-(-seconds // 3600):,} h"
 
 
 def borrowed_units(snapshot: Snapshot, borrower: Borrower, model: str, leaving: Bools) -> list[Unit]:

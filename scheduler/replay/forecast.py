@@ -42,7 +42,9 @@ ASSUMES = (
     "others arrive as often as in the last three days and stand behind those who wait",
     "nobody is stopped or moved, and no node fails",
     "the order of the queue stays as it is",
+    "nodes that keep a job out, up to a tenth of the GPUs of its models, count as room for it",
 )
+KEPT_OUT = 0.1
 # Why nothing is foretold: words for people
 NEVER_STARTS, CONSTRAINED, STOPPED, MIXED = (
     "it could start on no cluster like this one",
@@ -148,11 +150,12 @@ def _why(snapshot: Snapshot, eligible: Eligibility, row: Explanation) -> str:
 
 
 def _kept_out(snapshot: Snapshot, eligible: Eligibility, job: Job, pod: int) -> bool:
-    """By more than its GPU model: selector, taint, zone or node."""
+    """By more than its GPU model (selector, taint, zone or node), of more than ``KEPT_OUT`` of the models' GPUs."""
     models = [snapshot.models.index(name) for name in job.models if name in snapshot.models]
     wide = snapshot.node_usable & (snapshot.node_cluster == job.cluster) & (snapshot.node_gpus > 0)
     wide &= np.isin(snapshot.node_model, models) if models else True
-    return bool((wide & ~eligible.eligible(pod)).any())
+    gpus = np.where(wide, snapshot.node_gpus, 0)
+    return bool(gpus[~eligible.eligible(pod)].sum() > KEPT_OUT * gpus.sum())
 
 
 def _arrival(found: Explained, row: Explanation) -> int | None:

@@ -56,6 +56,14 @@ def test_what_the_loop_cannot_see_is_unknown_and_says_why() -> None:
     assert not told["jobs/picky"].known
 
 
+def test_a_few_nodes_that_keep_a_job_out_leave_it_foretold() -> None:
+    taint = {"key": "reserved", "effect": "NoSchedule"}
+    built = world(1000).nodes(*(f"n{at}" for at in range(9))).node("apart", taints=[taint])
+    built.pod("one", gpus=1)
+    assert _asked(built, [])["one"] == (0, 0, 0)
+    assert forecast(explain(built.node("too", taints=[taint]).snapshot()), ()).starts[0].why == CONSTRAINED
+
+
 def test_run_times_are_those_of_jobs_like_it_that_ran_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lasting, "TOGETHER", 0.0)
     law = law_of([*(Ran("a", 8000, 100 * at) for at in range(1, 21)), *(Ran("b", 8000, 50) for _ in range(2))])
