@@ -46,11 +46,12 @@ ASSUMES = (
 )
 KEPT_OUT = 0.1
 # Why nothing is foretold: words for people
-NEVER_STARTS, CONSTRAINED, STOPPED, MIXED = (
+NEVER_STARTS, CONSTRAINED, STOPPED, MIXED, UNSEEN = (
     "it could start on no cluster like this one",
     "its placement constraints are not replayed",
     "nobody knows when its budget is free again",
     "its pods are of several shapes, which are not replayed",
+    "nobody knows when most of what runs there ends",
 )
 
 
@@ -119,19 +120,26 @@ def forecast(
         drawn[seed] = starts(
             there, rules, lasting_of(resampled(past, seed), every).draw(seed), until_s=horizon_s, quota=quota, seed=seed
         )  # fmt: skip
-    told = {at: _start(drawn[:, place], why[at]) for place, at in enumerate(taking)}
+    milli = _known_milli(found.snapshot, opening, lasting_of(law_of(past), lasts))
+    blind = 2 * milli[BASES[UNKNOWN_END]] > sum(milli.values())
+    told = {at: _start(drawn[:, place], why[at], blind=blind) for place, at in enumerate(taking)}
     rows = tuple(told.get(at, Start(None, None, None, 0, 0, why[at] or STOPPED)) for at in range(len(found.rows)))
     per_day = round(newcomers.per_s * 86_400, 1)
-    return Forecast(rows, _known_milli(found.snapshot, opening, lasting_of(law_of(past), lasts)), horizon_s, per_day)
+    return Forecast(rows, milli, horizon_s, per_day)
 
 
-def _start(drawn: Longs, why: str) -> Start:
-    """None where the rank falls among runs in which it did not start in time."""
+def _start(drawn: Longs, why: str, *, blind: bool) -> Start:
+    """None where the rank falls among runs in which it did not start in time.
+
+    ``blind``: of most that runs the end is unknown; that it never starts then says nothing.
+    """
     if why:
         return Start(None, None, None, 0, 0, why)
     inside = np.sort(drawn[drawn != UNKNOWN]).tolist()
     ranks = (max(1, round(q * (len(drawn) + 1))) for q in (0.1, 0.5, 0.9))
     p10, p50, p90 = (inside[rank - 1] if rank <= len(inside) else None for rank in ranks)
+    if p50 is None and blind:
+        return Start(None, None, None, 0, 0, UNSEEN)
     return Start(p10, p50, p90, len(inside), len(drawn))
 
 

@@ -11,7 +11,7 @@ from scheduler.admission.planner import explain
 from scheduler.cluster.records import NodeRecord
 from scheduler.replay import columns as c
 from scheduler.replay import lasting
-from scheduler.replay.forecast import CONSTRAINED, NEVER_STARTS, RULES, Start, forecast
+from scheduler.replay.forecast import CONSTRAINED, NEVER_STARTS, RULES, UNSEEN, Start, forecast
 from scheduler.replay.lasting import NEVER_S, Lasts, Ran, lasting_of, law_of
 from scheduler.replay.loop import Replay, begin_replay
 from scheduler.replay.newcomers import Arrived
@@ -54,6 +54,14 @@ def test_what_the_loop_cannot_see_is_unknown_and_says_why() -> None:
     told = {row.key: one for row, one in zip(found.rows, forecast(found, ()).starts, strict=True)}
     assert (told["jobs/picky"].why, told["jobs/huge"].why) == (CONSTRAINED, NEVER_STARTS)
     assert not told["jobs/picky"].known
+
+
+def test_where_no_end_is_known_it_never_starting_says_nothing() -> None:
+    built = world(1000).node("n1", 2).pod("held", "n1", 2).pod("waits", gpus=1)
+    found = explain(built.snapshot())
+    assert forecast(found, ()).starts[0] == Start(None, None, None, 0, 0, UNSEEN)
+    known = forecast(found, (), ends={"jobs/held": 1500}).starts[0]
+    assert (known.p50_s, known.why) == (500, "")
 
 
 def test_a_few_nodes_that_keep_a_job_out_leave_it_foretold() -> None:
