@@ -5,36 +5,28 @@ The planner checks its parameters itself; a test holds these ranges to it, since
 
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    low: int
-    high: int
-    default: int | None
-    label: str
-    words: str
-
+from console.ui.ranges import Range
 
 RANGES = {
-    "depth": Range(0, 3, 3, "Depth", "how many pods may make room for another, one behind the other"),
-    "rounds": Range(1, 5, 3, "Rounds", "each with a new partition; most is found in the first"),
-    "partition": Range(2, 1_000_000, 500, "Partition", "nodes that are solved together"),
+    "depth": Range(0, 3, "Depth", "how many pods may make room for another, one behind the other", default=3),
+    "rounds": Range(1, 5, "Rounds", "each with a new partition; most is found in the first", default=3),
+    "partition": Range(2, 1_000_000, "Partition", "nodes that are solved together", default=500),
     "exact_up_to": Range(
         0,
         500,
-        40,
         "Exact up to",
         "nodes; in clusters up to this size a solver improves the plan and its bound; 0: never",
+        default=40,
     ),
     "repack_up_to": Range(
         0,
         500,
-        100,
         "Repack up to",
         "nodes; in larger clusters, parts up to this size get new places for all pods where the bound says that more "
         "nodes could be empty; 0: never",
+        default=100,
     ),
-    "max_moves": Range(0, 10_000_000, None, "Most moves", "empty: no limit"),
+    "max_moves": Range(0, 10_000_000, "Most moves", "empty: no limit", default=None),
 }
 
 
@@ -98,4 +90,4 @@ GOALS = {
 }
 SHAPES = ("1G8C", "1G12C", "4G32C", "4G48C", "4G64C", "8G64C", "8G96C", "8G128C")  # to choose from; any other is taken
 WHOLE_UNLESS_SAID = ("domain",)
-SEEDS = Range(0, 2**53 - 1, 0, "Seed", "the same seed on the same data gives the same plan")
+SEEDS = Range(0, 2**53 - 1, "Seed", "the same seed on the same data gives the same plan", default=0)

@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from console.consolidation.choices import GOALS, RANGES, SEEDS, WHOLE_UNLESS_SAID, Range
+from console.consolidation.choices import GOALS, RANGES, SEEDS, WHOLE_UNLESS_SAID
 from console.ui.forms import FieldForm
+from console.ui.ranges import Range
 
 BETWEEN_NAMES = re.compile(r"[\s,]+")
 GOAL_FIELDS = ("nodes", "name", "level", "slots", "whole")

@@ -4,12 +4,13 @@ from dataclasses import asdict
 from typing import Any
 
 from console.consolidation import selectors
-from console.consolidation.choices import RANGES, SEEDS, Range
+from console.consolidation.choices import RANGES, SEEDS
 from console.inventory import archive
 from console.plans import services as plans
 from console.plans.models import Plan
 from console.plans.selectors import plan_detail
 from console.rest.errors import FieldError
+from console.ui.ranges import Range
 from scheduler.cluster.build import restrict
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.plan.ask import SCOPED, Ask, ParamError, ask_of, asked_words, check
@@ -130,8 +131,8 @@ def _checked(params: dict[str, int | None]) -> dict[str, int | None]:
 def _within(name: str, value: int | None, allowed: Range) -> int | None:
     if value is None and allowed.default is None:
         return None
-    if value is None or isinstance(value, bool) or not allowed.low <= value <= allowed.high:
-        raise RequestError(name, f"must be a whole number from {allowed.low} to {allowed.high}")
+    if fault := allowed.fault(value):
+        raise RequestError(name, fault)
     return value
 
 

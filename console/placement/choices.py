@@ -3,9 +3,9 @@
 The core checks what it is asked itself; a test holds these ranges to it, since web processes do not load planners.
 """
 
-from dataclasses import dataclass
-
 from django.db.models import TextChoices
+
+from console.ui.ranges import Range
 
 
 class QuestionState(TextChoices):
@@ -20,26 +20,17 @@ class Tier(TextChoices):
     LP = "LP", "LP"
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    low: int
-    high: int
-    default: int
-    label: str
-    words: str = ""
-
-
 RANGES = {
-    "pods": Range(1, 100_000, 4, "Pods"),
-    "gpus": Range(0, 1024, 8, "GPUs of each pod"),
-    "cpu_milli": Range(0, 1 << 40, 0, "CPU of each pod", "thousandths of a core"),
-    "memory_mib": Range(0, 1 << 40, 0, "Memory of each pod", "MiB"),
-    "slice_pods": Range(0, 100_000, 0, "Pods of a slice", "0: no slices; divides the pods"),
-    "tp": Range(1, 65_536, 1, "Tensor parallel"),
-    "pp": Range(1, 65_536, 1, "Pipeline parallel"),
-    "ep": Range(1, 65_536, 1, "Expert parallel"),
+    "pods": Range(1, 100_000, "Pods", default=4),
+    "gpus": Range(0, 1024, "GPUs of each pod", default=8),
+    "cpu_milli": Range(0, 1 << 40, "CPU of each pod", "thousandths of a core", default=0),
+    "memory_mib": Range(0, 1 << 40, "Memory of each pod", "MiB", default=0),
+    "slice_pods": Range(0, 100_000, "Pods of a slice", "0: no slices; divides the pods", default=0),
+    "tp": Range(1, 65_536, "Tensor parallel", default=1),
+    "pp": Range(1, 65_536, "Pipeline parallel", default=1),
+    "ep": Range(1, 65_536, "Expert parallel", default=1),
 }
-TOGETHER = Range(1, 50, 20, "First jobs of the queue", "1 to 50")
+TOGETHER = Range(1, 50, "First jobs of the queue", "1 to 50", default=20)
 DIFFERENCES = {
     "joint_only": "Starts only together",
     "greedy_only": "Starts only largest first",

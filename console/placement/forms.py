@@ -4,9 +4,10 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from console.placement.choices import BILLIONS, RANGES, TOGETHER, Range, Tier
+from console.placement.choices import BILLIONS, RANGES, TOGETHER, Tier
 from console.placement.selectors import Scope
 from console.ui.forms import FieldForm
+from console.ui.ranges import Range
 
 MILLI = 1000
 MIXED = "mixed"

@@ -43,8 +43,8 @@ def ask_together(user: Any, *, source_id: int, cluster: str, asked: dict[str, An
     if scope is None:
         raise FieldError("cluster", f"no source shows a cluster of the name {cluster}")
     first = asked.get("first", TOGETHER.default)
-    if isinstance(first, bool) or not isinstance(first, int) or not TOGETHER.low <= first <= TOGETHER.high:
-        raise FieldError("first", f"must be a whole number from {TOGETHER.low} to {TOGETHER.high}")
+    if fault := TOGETHER.fault(first):
+        raise FieldError("first", fault)
     said = {"first": first, "model": _model(scope, asked), "tenant": asked.get("tenant", "")}
     if said["tenant"] and said["tenant"] not in scope.tenants:
         raise FieldError("tenant", f"{cluster} shows no pods of a tenant {said['tenant']}")
@@ -79,9 +79,8 @@ def _model(scope: selectors.Scope, asked: dict[str, Any]) -> str:
 def _checked(scope: selectors.Scope, asked: dict[str, Any]) -> dict[str, Any]:
     said = {name: asked.get(name, found.default) for name, found in RANGES.items()}
     for name, value in said.items():
-        allowed = RANGES[name]
-        if isinstance(value, bool) or not isinstance(value, int) or not allowed.low <= value <= allowed.high:
-            raise FieldError(name, f"must be a whole number from {allowed.low} to {allowed.high}")
+        if fault := RANGES[name].fault(value):
+            raise FieldError(name, fault)
     said["model"], said["tier"] = _model(scope, asked), asked.get("tier", Tier.HP.value)
     said["mix_models"] = bool(asked.get("mix_models", False))
     if said["tier"] not in Tier.values:

@@ -14,7 +14,7 @@ from console.queue import selectors, services
 from console.queue import serializers as shapes
 from console.queue.choices import Reason
 from console.queue.selectors import RUNNING_SORTS, RUNNING_USUAL, SORTS, USUAL, QueueFilters
-from console.queue.selectors.rows import TIERS
+from console.queue.selectors.narrowing import TIERS
 
 NARROWED = [
     text("tenant"),

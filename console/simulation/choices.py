@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from django.db.models import TextChoices
 
+from console.ui.ranges import Range
+
 
 class StudyState(TextChoices):
     QUEUED = "queued", "Queued"
@@ -90,39 +92,35 @@ class Preempt(TextChoices):
     NEVER = "never", "Never"
     PAPER = "paper", "The cheapest prefix leaves"
     SPARE = "spare", "The cheapest, without those who became superfluous"
+    LEAST = "least", "The set that loses least, as production picks it"
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    low: float
-    high: float
-    label: str
-    words: str = ""
-    whole: bool = False
-
-
-WEIGHTS = {
-    "packing": Range(0, 1000, "Packing", "few GPUs left free beside it"),
-    "same_class": Range(0, 1000, "Same class", "HP beside HP, LP beside LP"),
-    "eviction_history": Range(0, 1000, "Eviction history", "LP where few were evicted"),
-    "fragmentation": Range(0, 1000, "Fragmentation", "little growth of F(M)"),
-    "end_together": Range(0, 1000, "Ends together", "beside work that ends when this is to end"),
+WEIGHTS: dict[str, Range[float]] = {
+    "packing": Range(0, 1000, "Packing", "few GPUs left free beside it", whole=False),
+    "same_class": Range(0, 1000, "Same class", "HP beside HP, LP beside LP", whole=False),
+    "eviction_history": Range(0, 1000, "Eviction history", "LP where few were evicted", whole=False),
+    "fragmentation": Range(0, 1000, "Fragmentation", "little growth of F(M)", whole=False),
+    "entropy": Range(0, 1000, "Entropy", "gangs under few switches; 0: node by node", whole=False),
+    "end_together": Range(0, 1000, "Ends together", "beside work that ends when this is to end", whole=False),
 }
-NUMBERS = {
+NUMBERS: dict[str, Range[float]] = {
     **WEIGHTS,
-    "guarantee_s": Range(0, 30 * 86_400, "LP is left alone for", "seconds", whole=True),
-    "backfill_gpus": Range(1, 1_000_000, "Reservations from", "GPUs on", whole=True),
-    "consolidate_every_s": Range(0, 365 * 86_400, "Consolidation every", "seconds; 0: never", whole=True),
-    "move_s": Range(1, 86_400, "A move takes", "seconds", whole=True),
-    "stay_s": Range(0, 365 * 86_400, "Stays who ends within", "seconds", whole=True),
-    "consolidation_depth": Range(0, 3, "Depth of chains", whole=True),
-    "consolidation_rounds": Range(1, 5, "Rounds", whole=True),
-    "consolidation_partition": Range(2, 1_000_000, "Nodes of a partition", whole=True),
-    "consolidation_exact_up_to": Range(0, 500, "Exact stage up to", "nodes", whole=True),
-    "consolidation_max_moves": Range(0, 10_000_000, "Moves of one plan at most", whole=True),
+    "guarantee_s": Range(0, 30 * 86_400, "LP is left alone for", "seconds"),
+    "borrowed_s": Range(0, 30 * 86_400, "Borrowed share is left alone for", "seconds"),
+    "backfill_gpus": Range(1, 1_000_000, "Reservations from", "GPUs on"),
+    "consolidate_every_s": Range(0, 365 * 86_400, "Consolidation every", "seconds; 0: never"),
+    "move_s": Range(1, 86_400, "A move takes", "seconds"),
+    "stay_s": Range(0, 365 * 86_400, "Stays who ends within", "seconds"),
+    "consolidation_depth": Range(0, 3, "Depth of chains"),
+    "consolidation_rounds": Range(1, 5, "Rounds"),
+    "consolidation_partition": Range(2, 1_000_000, "Nodes of a partition"),
+    "consolidation_exact_up_to": Range(0, 500, "Exact stage up to", "nodes"),
+    "consolidation_repack_up_to": Range(0, 500, "New places in parts up to", "nodes"),
+    "consolidation_least_hours": Range(0, 10_000, "Slack-node hours for each GPU moved, at least", whole=False),
+    "consolidation_max_moves": Range(0, 10_000_000, "Moves of one plan at most"),
 }
 WORDS = {"order": Order, "preempt": Preempt}
-SWITCHES = ("lend",)
+SWITCHES = ("lend", "reclaim")
 CHANGES = (*NUMBERS, *WORDS, *SWITCHES)
 
 # Limits.  What a study may cost is bounded by jobs times runs.

@@ -23,7 +23,8 @@ from console.ui.forms import FieldForm
 
 HOUR_S = 3600
 OWN = "own_"
-HOURS = {"guarantee_s": "guarantee_hours", "consolidate_every_s": "consolidate_hours", "stay_s": "stay_hours"}
+HOURS = {"guarantee_s": "guarantee_hours", "borrowed_s": "borrowed_hours",
+         "consolidate_every_s": "consolidate_hours", "stay_s": "stay_hours"}  # fmt: skip
 PLAIN = ("backfill_gpus", "consolidation_depth")
 AS_BASE = "as the base"
 
@@ -70,6 +71,7 @@ class StudyForm(FieldForm):
     own_order = forms.ChoiceField(label="Order of the queue", choices=[("", AS_BASE), *Order.choices], required=False)
     own_preempt = forms.ChoiceField(label="HP takes from LP", choices=[("", AS_BASE), *Preempt.choices], required=False)
     own_guarantee_hours = _whole("LP is left alone for, h", 0, 720)
+    own_borrowed_hours = _whole("Borrowed share is left alone for, h", 0, 720)
     own_backfill_gpus = _whole("Reservations from, GPUs", 1, 1_000_000)
     own_consolidate_hours = _whole("Consolidation every, h", 0, 8760, None, "0: never")
     own_consolidation_depth = _whole("Depth of chains", 0, 3)
@@ -133,6 +135,14 @@ class StudyForm(FieldForm):
         return found | {
             field: said[shown] * HOUR_S for field, shown in HOURS.items() if said.get(shown) is not None
         }  # fmt: skip
+
+
+def left_out(row: StudyRow) -> tuple[str, ...]:
+    """What ``initial_of`` cannot bring into the form: all own policies but the last, settings without a field."""
+    own = [one for one in row.policies if one["changes"]]
+    shown = {*WEIGHTS, *PLAIN, *HOURS, "order", "preempt"}
+    hidden = {field for one in own[-1:] for field in one["changes"]} - shown
+    return (*(f"the policy {one['name']}" for one in own[:-1]), *sorted(hidden))
 
 
 def initial_of(row: StudyRow) -> dict[str, Any]:

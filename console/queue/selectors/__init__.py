@@ -2,10 +2,10 @@
 
 from console.queue.selectors.job import job_card, job_inquiry, job_of, job_row
 from console.queue.selectors.job_parts import InquiryRow, JobCard, JobStart
+from console.queue.selectors.narrowing import QueueFilters
 from console.queue.selectors.rows import (
     SORTS,
     USUAL,
-    QueueFilters,
     QueueRow,
     QueueTotals,
     others_totals,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db.models import Count, F, Min, Q, QuerySet, Sum
 from django.utils import timezone
@@ -11,11 +11,11 @@ from django.utils import timezone
 from console.inventory.models import Observation
 from console.inventory.selectors.overview import Age
 from console.inventory.selectors.paging import Page, cut, parse_cursor
-from console.queue.choices import RANK, JobState, Reason
+from console.queue.choices import JobState, Reason
 from console.queue.models import Job, Turn
+from console.queue.selectors.narrowing import QueueFilters, names_of, narrowed
 from console.queue.wording import sentence_for
 from console.tenancy.selectors import tenant_scope
-from console.ui.states import PageState
 
 SORTS = ("waiting", "gpus", "pods", "priority", "position", "reason", "job", "tenant", "cluster", "block")
 _ORDER = {
@@ -27,28 +27,7 @@ _ORDER = {
     "cluster": ("source__name", "cluster", "position"),
 }
 USUAL = "-waiting"
-TABS = ("pending", "running")
-TIERS = ("HP", "LP")
-
-
-@dataclass(frozen=True, slots=True)
-class QueueFilters(PageState):
-    """The state of the page; ``show`` one of TABS, "" filters nothing."""
-
-    words: ClassVar = {"show": TABS, "reason": RANK, "tier": TIERS}
-    show: str = "pending"
-    reason: str = ""
-    tenant: str = ""
-    model: str = ""
-    cluster: str = ""
-    source: str = ""
-    tier: str = ""
-    priority_class: str = ""
-    text: str = ""
-
-    @property
-    def narrow(self) -> bool:
-        return any(getattr(self, one.name) for one in fields(self) if one.name != "show")
+CLASS = "told__class"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,33 +153,12 @@ def others_totals(viewer: Any) -> QueueTotals | None:
 
 def queue_names(viewer: Any) -> dict[str, tuple[str, ...]]:
     """Names for the filters, of what the viewer sees waiting."""
-    rows = _waiting(tenant_scope(viewer), QueueFilters())
-    found = list(rows.values_list("tenant", "models_text", "cluster", "source__name", "told__class").distinct())
-    return {
-        "tenant": tuple(sorted({one[0] for one in found} - {""})),
-        "model": tuple(sorted({name for one in found for name in one[1].split("|")} - {""})),
-        "cluster": tuple(sorted({one[2] for one in found})),
-        "source": tuple(sorted({one[3] for one in found})),
-        "priority_class": tuple(sorted({one[4] or "" for one in found} - {""})),
-    }
+    return names_of(_waiting(tenant_scope(viewer), QueueFilters()), class_field=CLASS)
 
 
 def _waiting(scope: frozenset[str] | None, filters: QueueFilters) -> QuerySet[Job]:
-    rows = Job.objects.filter(state=JobState.PENDING)
-    if scope is not None:
-        rows = rows.filter(tenant__in=scope - {""})
-    exact = {"reason": filters.reason, "tenant": filters.tenant, "cluster": filters.cluster,
-             "source__name": filters.source}  # fmt: skip
-    rows = rows.filter(**{name: value for name, value in exact.items() if value})
-    if filters.tier:
-        rows = rows.filter(lp=filters.tier == "LP")
-    if filters.priority_class:
-        rows = rows.filter(**{"told__class": filters.priority_class})
-    if filters.model:
-        rows = rows.filter(models_text__contains=f"|{filters.model}|")
-    if filters.text:
-        rows = rows.filter(Q(key__icontains=filters.text) | Q(tenant__icontains=filters.text))
-    return rows.select_related("source")
+    rows = narrowed(Job.objects.filter(state=JobState.PENDING), scope, filters, class_field=CLASS)
+    return rows.filter(reason=filters.reason) if filters.reason else rows
 
 
 def _ordered(rows: QuerySet[Job], sort: str) -> QuerySet[Job]:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from console.inventory.selectors.paging import Page, cut, parse_cursor
 from console.queue.models import RunningJob
-from console.queue.selectors.rows import QueueFilters
+from console.queue.selectors.narrowing import QueueFilters, names_of, narrowed
 from console.tenancy.selectors import tenant_scope
 
 RUNNING_SORTS = ("gpus", "pods", "nodes", "asws", "entropy", "ran", "job", "tenant", "cluster", "priority")
@@ -62,31 +62,11 @@ def running_csv(viewer: Any, filters: QueueFilters, *, sort: str = RUNNING_USUAL
 
 def running_names(viewer: Any) -> dict[str, tuple[str, ...]]:
     """Names for the filters, of what the viewer sees running."""
-    rows = _running(tenant_scope(viewer), QueueFilters()).order_by()
-    kinds = list(rows.values_list("tenant", "models_text", "cluster", "source__name", "priority_class").distinct())
-    return {
-        "tenant": tuple(sorted({one[0] for one in kinds} - {""})),
-        "model": tuple(sorted({name for one in kinds for name in one[1].split("|")} - {""})),
-        "cluster": tuple(sorted({one[2] for one in kinds})),
-        "source": tuple(sorted({one[3] for one in kinds})),
-        "priority_class": tuple(sorted({one[4] for one in kinds} - {""})),
-    }
+    return names_of(_running(tenant_scope(viewer), QueueFilters()), class_field="priority_class")
 
 
 def _running(scope: frozenset[str] | None, filters: QueueFilters) -> QuerySet[RunningJob]:
-    rows = RunningJob.objects.select_related("source")
-    if scope is not None:
-        rows = rows.filter(tenant__in=scope - {""})
-    exact = {"tenant": filters.tenant, "cluster": filters.cluster, "source__name": filters.source,
-             "priority_class": filters.priority_class}  # fmt: skip
-    rows = rows.filter(**{name: value for name, value in exact.items() if value})
-    if filters.tier:
-        rows = rows.filter(lp=filters.tier == "LP")
-    if filters.model:
-        rows = rows.filter(models_text__contains=f"|{filters.model}|")
-    if filters.text:
-        rows = rows.filter(Q(key__icontains=filters.text) | Q(tenant__icontains=filters.text))
-    return rows
+    return narrowed(RunningJob.objects.all(), scope, filters, class_field="priority_class")
 
 
 def _ordered(rows: QuerySet[RunningJob], sort: str) -> QuerySet[RunningJob]:

@@ -48,7 +48,9 @@ def _policy(given: Mapping[str, Any]) -> dict[str, Any]:
 def checked_change(field: str, value: object) -> Any:
     """One changed setting of a policy.  Raises ``FieldError`` at that field."""
     if field in NUMBERS:
-        return _number(field, value)
+        if fault := NUMBERS[field].fault(value):
+            raise FieldError(field, fault)
+        return value
     if field in WORDS:
         if value not in WORDS[field].values:
             raise FieldError(field, f"must be one of {', '.join(WORDS[field].values)}")
@@ -58,16 +60,6 @@ def checked_change(field: str, value: object) -> Any:
             raise FieldError(field, "must be true or false")
         return value
     raise FieldError("policies", f"there is no setting {field!r}, only {', '.join(CHANGES)}")
-
-
-def _number(field: str, value: object) -> float | int:
-    allowed = NUMBERS[field]
-    kinds = int if allowed.whole else int | float
-    if isinstance(value, bool) or not isinstance(value, kinds) or not math.isfinite(value):
-        raise FieldError(field, f"must be a {'whole ' if allowed.whole else ''}number")
-    if not allowed.low <= value <= allowed.high:
-        raise FieldError(field, f"must be {allowed.low:,g} to {allowed.high:,g}")
-    return value
 
 
 def checked_seeds(given: Sequence[object], policies: int) -> list[int]:

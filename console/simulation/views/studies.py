@@ -20,7 +20,7 @@ from console.rest.csv import csv_response
 from console.rest.errors import Conflict, FieldError
 from console.simulation import charts, selectors, services, tables
 from console.simulation.choices import DRAWN, KEPT, MOST_JOB_RUNS, MOST_OPEN_RUNS, StudyState
-from console.simulation.forms import StudyForm, initial_of
+from console.simulation.forms import OWN, StudyForm, initial_of, left_out
 from console.simulation.selectors import RUN, VIEW
 from console.ui.figures import clock
 from console.ui.filters import Choice, Filter, one_of
@@ -92,13 +92,15 @@ def _like(request: HttpRequest) -> dict[str, Any]:
     like = request.GET.get("like", "")
     if not like.isascii() or not like.isdigit() or len(like) > 15:
         return {"source": f"{KEPT}:{request.GET['trace']}"} if request.GET.get("trace") else {}
-    return initial_of(_row(request, int(like)))
+    row = _row(request, int(like))
+    missing = left_out(row)
+    if missing:
+        messages.warning(request, f"This form has no field for {', '.join(missing)}: the API can ask for it again.")
+    return initial_of(row)
 
 
 def _new_page(form: StudyForm) -> dict[str, Any]:
-    own = ("own_name", "own_base", "own_order", "own_preempt", "own_packing", "own_same_class",
-           "own_eviction_history", "own_fragmentation", "own_end_together", "own_guarantee_hours",
-           "own_backfill_gpus", "own_consolidate_hours", "own_consolidation_depth", "own_stay_hours")  # fmt: skip
+    own = [one for one in form.fields if one.startswith(OWN)]
     return {
         "section": "simulation",
         "form": form,

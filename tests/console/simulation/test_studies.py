@@ -1,7 +1,7 @@
 """Studies: what is asked, how runs come to their ends whoever carries them, and what is read of it."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +15,7 @@ from console.inventory import archive
 from console.inventory.models import Blob, Observation
 from console.rest.errors import Conflict, FieldError
 from console.simulation import planning, selectors, services, tables
-from console.simulation.choices import CONSOLIDATES_EVERY_S, DRAWN, FIGURES, NAMED, NUMBERS, UPWARD, WORDS
+from console.simulation.choices import CHANGES, CONSOLIDATES_EVERY_S, DRAWN, FIGURES, NAMED, NUMBERS, UPWARD, WORDS
 from console.simulation.models import Checkpoint, Run, Study, Trace
 from console.simulation.planning import pace
 from console.simulation.planning.policies import rules_of
@@ -24,11 +24,13 @@ from console.simulation.services.running import MOST_ATTEMPTS
 from console.tenancy.services import Denied
 from scheduler.cluster.errors import ParamError
 from scheduler.cluster.records import TenantRecord
+from scheduler.consolidation.params import Params
+from scheduler.placement.policy import TERMS
 from scheduler.replay import columns, tradeoff
 from scheduler.replay.kept import pack_replay, pack_trace, unpack_trace
 from scheduler.replay.loop import replay
 from scheduler.replay.rules import NAMED as CORE
-from scheduler.replay.rules import Ways
+from scheduler.replay.rules import ORDERS, PREEMPTS, Rules, Ways
 from scheduler.replay.sources import drawn_trace
 from scheduler.replay.world import digest_of
 from scheduler.worlds.spot_trace import twin_jobs, write_spot_jobs
@@ -200,6 +202,10 @@ def test_ranges_and_words_are_those_of_the_core() -> None:
             made(field, word)
         with pytest.raises(ParamError):
             made(field, "any")
+    assert {word: set(words.values) for word, words in WORDS.items()} == {"order": {*ORDERS}, "preempt": {*PREEMPTS}}
+    settings = {one.name for one in fields(Rules)} - {"name", "meaning", "placement", "consolidation"}
+    plans = {f"consolidation_{one.name}" for one in fields(Params)}
+    assert {*CHANGES} - {*TERMS} - plans == settings, "a setting of the core that nobody can change, or the reverse"
 
 
 def test_a_drawn_trace_has_about_as_many_jobs_as_the_form_says() -> None:
