@@ -24,6 +24,10 @@ ROUTES = {
     "queue.unblock": {"queue": "plan"},
     "queue.foretell": {"queue": "plan"},
     "queue.*": {"queue": "observe"},
+    "spot.estimate": {"queue": "plan"},
+    "spot.forecast": {"queue": "plan"},
+    "spot.act": {"queue": "execute"},
+    "spot.*": {"queue": "observe"},
     "simulation.sweep": {"queue": "observe"},
     "simulation.*": {"queue": "simulate"},
     "plans.execute": {"queue": "execute"},
@@ -43,6 +47,7 @@ app.conf.beat_schedule = {
     "open routines": {"task": "routines.open_due", "schedule": 15.0, "options": {"expires": 30.0}},
     "decide plans of routines": {"task": "routines.decide", "schedule": 5.0, "options": {"expires": 10.0}},
     "explain the queue": {"task": "queue.explain_due", "schedule": 2.0, "options": {"expires": 4.0}},
+    "look at leases": {"task": "spot.turn", "schedule": 2.0, "options": {"expires": 4.0}},
     "look for lost runs": {"task": "simulation.sweep", "schedule": 10.0, "options": {"expires": 20.0}},
     "call who is on call": {"task": "oncall.sweep", "schedule": 5.0, "options": {"expires": 10.0}},
 }

@@ -15,7 +15,7 @@ from console.rest.ids import RowConverter
 register_converter(RowConverter, "row")
 APPS = (
     "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "consolidation", "placement",
-    "queue", "simulation", "routines", "campaigns", "oncall", "overview",
+    "queue", "spot", "simulation", "routines", "campaigns", "oncall", "overview",
 )  # fmt: skip
 
 

@@ -42,6 +42,7 @@ _VIEW = _OWN | {
     "oncall.view_rota",
     "tenancy.view_tenants",
     "simulation.view_study",
+    "spot.view_pool",
 }
 _OPERATE = _VIEW | {
     "inventory.load_cluster",
@@ -52,7 +53,7 @@ _OPERATE = _VIEW | {
     "tenancy.set_quotas",
     "simulation.run_study",
 }
-_TENANT = _OWN | {"inventory.answer_release"}
+_TENANT = _OWN | {"spot.view_own", "spot.ask_lease", "inventory.answer_release"}
 
 PERMISSIONS: dict[str, frozenset[str]] = {
     Role.VIEWER: _VIEW,
@@ -88,6 +89,9 @@ WORDS = {
     "plans.set_freeze": "set or lift a freeze",
     "simulation.view_study": "see studies, which name everybody's jobs",
     "simulation.run_study": "run, cancel or delete studies",
+    "spot.view_own": "see the spot capacity of its own tenants",
+    "spot.ask_lease": "ask for spot capacity, or give it back",
+    "spot.view_pool": "see the spot capacity of all tenants",
     "audit.view_entries": "read the audit log",
 }
 

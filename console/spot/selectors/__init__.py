@@ -1,0 +1,1 @@
+"""Everything that reads; the viewer comes first and decides what is seen."""

@@ -1,0 +1,49 @@
+"""Whose leases a viewer may see."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from console.inventory.selectors import NotThereError
+from console.spot.models import Estimate, Lease
+from console.tenancy.selectors import tenant_scope
+
+OWN, ASK, POOL = "spot.view_own", "spot.ask_lease", "spot.view_pool"
+
+
+def leases(viewer: Any) -> QuerySet[Lease]:
+    """Those of the viewer's own tenants, everybody's for those who see the pool; drafts only to who wrote them."""
+    names = tenant_scope(viewer)
+    rows = Lease.objects.select_related("source", "asked_by")
+    if viewer.has_perm(POOL):
+        return rows
+    if not viewer.has_perm(OWN):
+        return rows.none()
+    return rows if names is None else rows.filter(tenant__in=sorted(names))
+
+
+def lease_for(viewer: Any, lease_id: int) -> Lease:
+    """Raises ``NotThereError``: what is another tenant's is not there."""
+    row = leases(viewer).filter(pk=lease_id).first()
+    if row is None:
+        raise NotThereError("no such lease")
+    return row
+
+
+def estimates(viewer: Any) -> QuerySet[Estimate]:
+    """One's own, or everybody's for those who see the pool."""
+    rows = Estimate.objects.select_related("source", "asked_by", "lease")
+    return rows if viewer.has_perm(POOL) else rows.filter(asked_by=viewer)
+
+
+def estimate_for(viewer: Any, estimate_id: int) -> Estimate:
+    """Raises ``NotThereError``."""
+    row = estimates(viewer).filter(pk=estimate_id).first()
+    if row is None:
+        raise NotThereError("no such estimate")
+    return row
+
+
+def may_hear_lease(user: Any, topic: str) -> bool:
+    number = topic.partition(":")[2]
+    return number.isdigit() and leases(user).filter(pk=int(number)).exists()
