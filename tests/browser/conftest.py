@@ -4,13 +4,14 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, StorageState, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, StorageState, expect, sync_playwright
 
 from tests.browser.chromium import launch
 from tests.browser.stack import Stack, running
 
 NODES = int(os.environ.get("SLACKLINE_BROWSER_NODES", "300"))
 PATIENCE_MS = 120_000  # a busy machine is no fault; nothing here is a promise of speed
+expect.set_options(timeout=40_000)
 
 SignedIn = Callable[..., Page]
 
