@@ -101,6 +101,7 @@ INSTALLED_APPS = [
     "console.policies",
     "console.plans",
     "console.automation",
+    "console.prices",
     "console.consolidation",
     "console.placement",
     "console.queue",

@@ -14,7 +14,7 @@ from console.rest.ids import RowConverter
 
 register_converter(RowConverter, "row")
 APPS = (
-    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "consolidation", "placement",
+    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "prices", "consolidation", "placement",
     "queue", "spot", "simulation", "routines", "campaigns", "oncall", "overview",
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from console.inventory import selectors as inventory
 from console.inventory.selectors.measured import Measured, newest_measurements
 from console.overview.charts import Grid, Share, grid, level_words, tone_of
 from console.overview.filters import FILTERS, MEASURES, FleetView
+from console.plans import inbox
 from console.plans import selectors as plans
 from console.plans.choices import State
 from console.ui.ages import limits
@@ -234,11 +235,27 @@ def _rounded(gpus: float | None) -> float | None:
 
 def _decisions(viewer: Any, states: tuple[Any, ...]) -> list[Decision]:
     """Plans and questions that wait for somebody, then sources that are silent or not believed."""
-    found = [*_open_reviews(viewer), *_plan_decisions(viewer)] if viewer.has_perm("plans.view_plan") else []
+    found = (
+        [*_open_reviews(viewer), *_plan_decisions(viewer), *_approvals(viewer)]
+        if viewer.has_perm("plans.view_plan")
+        else []
+    )
     found += _lost_levels(viewer) if viewer.has_perm("policies.view_policy") else []
     found += [_question(release) for release in inventory.releases_to_answer(viewer)[:MOST_DECISIONS]]
     found += [_doubtful(state) for state in states if state.state in SOURCE_TROUBLE]
     return found[:MOST_DECISIONS]
+
+
+def _approvals(viewer: Any) -> list[Decision]:
+    """What else waits for a second person's yes."""
+    return [
+        Decision(one.title, one.url, one.fact, one.state, "" if one.until is None else f"{_left(one.until)} left")
+        for one in inbox.of_others(viewer)[:MOST_DECISIONS]
+    ]
+
+
+def _left(until: datetime) -> str:
+    return duration((until - timezone.now()).total_seconds())
 
 
 def _open_reviews(viewer: Any) -> list[Decision]:

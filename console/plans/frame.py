@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from console.live import topics
-from console.plans import selectors
+from console.plans import inbox, selectors
 from console.plans.frozen import Freeze
 from console.ui import shell
 
@@ -38,7 +38,8 @@ def register() -> None:
 
 
 def _awaiting(request: HttpRequest) -> int:
-    return selectors.plans_awaiting_approval(request.user).count()
+    """Plans, and what other rooms have to be approved."""
+    return inbox.count(request.user)
 
 
 def _freezes(request: HttpRequest) -> list[Freeze]:

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from console.inventory.addresses import node_address
-from console.plans import charts, selectors, tables
+from console.plans import charts, inbox, selectors, tables
 from console.plans.choices import State, StepState
 from console.plans.filters import LockFilter, MoveFilter, PlanFilter
 from console.plans.forms import UNASSIGNED, PartForm
@@ -31,6 +31,7 @@ def list_page(request: HttpRequest, found: PlanFilter) -> dict[str, Any]:
     query.pop("page", None)
     return {
         "section": "plans",
+        "inbox": inbox.waiting(request.user),
         "filter": found,
         "page": page,
         "query": query.urlencode(),

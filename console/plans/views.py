@@ -48,7 +48,8 @@ def posted_from(page: str, *names: str) -> Callable[[Page], Page]:
 @sees_plans
 def plan_list(request: HttpRequest) -> HttpResponse:
     found = PlanFilter(request.GET, queryset=selectors.plans(request.user))
-    part = "#table" if request.headers.get("HX-Request") else ""
+    wanted = "waiting" if request.GET.get("part") == "waiting" else "table"
+    part = f"#{wanted}" if request.headers.get("HX-Request") else ""
     context = list_page(request, found)
     return render(request, f"plans/list.html{part}", context, status=200 if found.is_valid() else 400)
 

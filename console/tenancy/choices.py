@@ -33,7 +33,7 @@ class Tier(TextChoices):
     LP = "lp", "LP"
 
 
-_OWN = frozenset({"inventory.view_own", "tenancy.view_own"})
+_OWN = frozenset({"inventory.view_own", "tenancy.view_own", "prices.view_price"})
 _VIEW = _OWN | {
     "inventory.view_fleet",
     "policies.view_policy",
@@ -43,6 +43,7 @@ _VIEW = _OWN | {
     "tenancy.view_tenants",
     "simulation.view_study",
     "spot.view_pool",
+    "prices.view_proposal",
 }
 _OPERATE = _VIEW | {
     "inventory.load_cluster",
@@ -52,6 +53,7 @@ _OPERATE = _VIEW | {
     "plans.set_freeze",
     "tenancy.set_quotas",
     "simulation.run_study",
+    "prices.propose_price",
 }
 _TENANT = _OWN | {"spot.view_own", "spot.ask_lease", "inventory.answer_release"}
 
@@ -60,7 +62,8 @@ PERMISSIONS: dict[str, frozenset[str]] = {
     Role.OPERATOR: _OPERATE,
     Role.APPROVER: _OPERATE
     | {"plans.approve_plan", "plans.break_glass", "plans.release_lock", "policies.set_policy"}
-    | {"oncall.set_rota", "oncall.answer"},
+    | {"oncall.set_rota", "oncall.answer"}
+    | {"prices.approve_price", "prices.set_terms"},
     Role.TENANT_USER: _TENANT,
     Role.TENANT_ADMIN: _TENANT | {"tenancy.divide_quotas"},
 }
@@ -92,6 +95,11 @@ WORDS = {
     "spot.view_own": "see the spot capacity of its own tenants",
     "spot.ask_lease": "ask for spot capacity, or give it back",
     "spot.view_pool": "see the spot capacity of all tenants",
+    "prices.view_price": "see prices of spot capacity",
+    "prices.view_proposal": "see proposals of prices, which name everybody's use",
+    "prices.propose_price": "propose prices",
+    "prices.approve_price": "approve or reject prices",
+    "prices.set_terms": "decide between which bounds prices may lie",
     "audit.view_entries": "read the audit log",
 }
 

@@ -1,11 +1,14 @@
 """What a GPU-hour costs: what is decided upstairs for a place, else the book's own price, else a published one.
 
 Rooms above register what they know, since this room asks nobody upstairs.  Where nobody says there is *no price*.
+What LP pays may change by the hour: who keeps such quotes registers them with their past, so that every hour of use is
+charged at what was in force then.
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 
 from console.tenancy.choices import EntryKind, Tier
@@ -14,6 +17,9 @@ from console.tenancy.entries import Docs
 # (cluster, GPU model, tenant) -> US cents of a GPU-hour, None where nothing is decided.
 type CentsOf = Callable[[str, str, str], int | None]
 type Source = Callable[[Collection[str]], CentsOf]  # by the clusters that will be asked for
+type Step = tuple[datetime, int | None]  # from that full hour on, until the next step; None: no quote
+# (start, end) -> GPU model -> steps in time order, the first of them what was in force at the start.
+type Quoted = Callable[[datetime, datetime], Mapping[str, Sequence[Step]]]
 
 # Words that a model's name must have -> (US cents, where that was published); on demand, in the US, 2025 and 2026.
 ANCHORS: tuple[tuple[str, int, str], ...] = (
@@ -28,6 +34,7 @@ ANCHORS: tuple[tuple[str, int, str], ...] = (
     ("MI300X", 185, "GPU clouds, highest"),
 )
 _registered: dict[str, Source] = {}
+_quoted: dict[str, Quoted] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,20 @@ def register(name: str, source: Source) -> None:
     _registered[name] = source
 
 
+def register_quotes(name: str, source: Quoted) -> None:
+    """One house has one list of quotes."""
+    if _quoted:
+        raise ValueError(f"quotes are registered twice: {name} and {', '.join(_quoted)}")
+    _quoted[name] = source
+
+
+def quotes_between(start: datetime, end: datetime) -> tuple[str, Mapping[str, Sequence[Step]]]:
+    """(who says so, steps by GPU model); a model that had no quote until the end is not in it."""
+    for name, source in _quoted.items():
+        return name, source(start, end)
+    return "", {}
+
+
 @cache
 def anchor(model: str) -> Price:
     """The published price of a model by its name; of several that fit the one with most words."""
@@ -60,16 +81,23 @@ def anchor(model: str) -> Price:
 
 
 class Prices:
-    """The prices that count, for a set of clusters; each registered source is asked once."""
+    """The prices that count, for a set of clusters; each registered source is asked once.
 
-    def __init__(self, docs: Docs, clusters: Collection[str]) -> None:
+    ``at``: the instant whose quotes count for LP; None where these are looked up hour by hour elsewhere.
+    """
+
+    def __init__(self, docs: Docs, clusters: Collection[str], at: datetime | None = None) -> None:
         self.docs = docs
         self.asked = [(name, source(clusters)) for name, source in _registered.items()]
+        self.origin, steps = ("", {}) if at is None else quotes_between(at, at)
+        self.quoted = {model: said[-1][1] for model, said in steps.items() if said}
 
     def of(self, cluster: str, model: str, tenant: str, tier: Tier) -> Price:
         """LP has a published price nowhere here: what it costs is for people to say."""
         if not model:
             return NO_PRICE
+        if tier is Tier.LP and self.quoted.get(model) is not None:
+            return Price(self.quoted[model], self.origin)
         for name, cents_of in self.asked:
             cents = cents_of(cluster, model, tenant)
             if cents is not None:

@@ -224,7 +224,9 @@ class LineSerializer(serializers.Serializer[Any]):
     gpu_model = serializers.CharField(allow_blank=True)
     tier = serializers.ChoiceField(choices=["hp", "lp"])
     milli_hours = serializers.IntegerField(help_text="thousandths of a GPU-hour")
-    cents_per_gpu_hour = serializers.IntegerField(allow_null=True)
+    cents_per_gpu_hour = serializers.IntegerField(
+        allow_null=True, help_text="the mean of its hours where it changed meanwhile, as quotes for LP may"
+    )
     price_from = serializers.CharField()
     cents = serializers.IntegerField(allow_null=True, help_text="null: no price, which is not 0")
 

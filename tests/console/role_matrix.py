@@ -14,7 +14,7 @@ from typing import Any
 from console.tenancy.choices import Role
 
 APPS = (
-    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "consolidation", "placement",
+    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "prices", "consolidation", "placement",
     "queue", "simulation", "routines", "campaigns", "oncall", "overview",
 )  # fmt: skip
 NOBODY = "nobody"  # a visitor without an account

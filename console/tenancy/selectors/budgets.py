@@ -91,9 +91,9 @@ def stops(*, now: datetime | None = None) -> dict[str, str]:
 
 def spent_budgets(clusters: Collection[str], models: Collection[str], *, now: datetime | None = None) -> list[Spent]:
     """All budgets that are spent, with what an hour costs in these places.  For admission; no viewer."""
-    docs = book_now().docs
-    spent = [burn for burn in _burns(docs, None, now or timezone.now()) if burn.state == STOPPED]
-    prices = Prices(docs, sorted(clusters)) if any(burn.unit == "usd" for burn in spent) else None
+    docs, at = book_now().docs, now or timezone.now()
+    spent = [burn for burn in _burns(docs, None, at) if burn.state == STOPPED]
+    prices = Prices(docs, sorted(clusters), at) if any(burn.unit == "usd" for burn in spent) else None
     found = []
     for burn in spent:
         cents = {

@@ -16,6 +16,7 @@ from console.tenancy.periods import Period
 from console.tenancy.prices import Prices
 from console.tenancy.selectors.book import book_now, path_of
 from console.tenancy.selectors.people import tenant_scope
+from console.tenancy.selectors.quoted import Charged, QuotedUse, quoted_use
 from console.tenancy.selectors.teams import first_whole, told_apart_since
 from console.tenancy.selectors.use import (
     GPU_HOUR_US,
@@ -113,7 +114,7 @@ def bill(viewer: Any, period: Period, tenant: str = "", *, now: datetime | None 
         names = below if names is None else below & names
     lines = (
         replace(line, department=above if scope is None or above in scope else "")
-        for line in lines_of(page.docs, sums_of(period, names))
+        for line in lines_of(page.docs, sums_of(period, names), quoted_use(period, names))
         for above in [page.docs.get(("tenant", line.tenant), {}).get("parent") or ""]
     )
     accounts = accounts_of(lines)
@@ -152,21 +153,36 @@ def with_teams(docs: Docs, tenant: str) -> set[str]:
     return {tenant} | {name for kind, name in docs if kind == "tenant" and tenant in path_of(docs, name)}
 
 
-def lines_of(docs: Docs, sums: Sums) -> list[Line]:
-    """By tenant, model, cluster and tier; none where nothing was used."""
+def lines_of(docs: Docs, sums: Sums, quoted: QuotedUse) -> list[Line]:
+    """By tenant, model, cluster and tier; none where nothing was used.
+
+    LP that had a quote is charged by it, hour by hour; what is left of it, as everything else, by what is said now.
+    """
     prices = Prices(docs, sorted({place[0] for place in sums}))
     found = []
-    for (cluster, tenant, model), amounts in sorted(
-        sums.items(), key=lambda item: (item[0][1], item[0][2], item[0][0])
-    ):
+    for place, amounts in sorted(sums.items(), key=lambda item: (item[0][1], item[0][2], item[0][0])):
+        cluster, tenant, model = place
         for tier, at in _AT.items():
-            if not amounts[at]:
+            charged = quoted.of.get(place) if tier is Tier.LP else None
+            if charged is not None:
+                found.append(_quoted(place, charged, quoted.origin))
+            used = amounts[at] - (0 if charged is None else charged.used_us)
+            if used <= 0:
                 continue
             price = prices.of(cluster, model, tenant, tier)
-            cents = None if price.cents is None else _half_up(amounts[at] * price.cents, GPU_HOUR_US)
-            hours = _half_up(amounts[at], MILLI_HOUR_US)
+            cents = None if price.cents is None else _half_up(used * price.cents, GPU_HOUR_US)
+            hours = _half_up(used, MILLI_HOUR_US)
             found.append(Line(tenant, cluster, model, tier.value, hours, price.cents, price.origin, cents))
     return found
+
+
+def _quoted(place: tuple[str, str, str], charged: Charged, origin: str) -> Line:
+    """Its price is the mean of its hours; between which prices these lay is said where it changed."""
+    cluster, tenant, model = place
+    low, high = charged.low or 0, charged.high or 0
+    words = origin if low == high else f"{origin}, {low / 100:.2f}\N{EN DASH}{high / 100:.2f} by the hour"
+    hours, cents = _half_up(charged.used_us, MILLI_HOUR_US), _half_up(charged.cent_us, GPU_HOUR_US)
+    return Line(tenant, cluster, model, Tier.LP.value, hours, _half_up(charged.cent_us, charged.used_us), words, cents)
 
 
 def _half_up(amount: int, whole: int) -> int:
@@ -213,7 +229,7 @@ def total(sums: Iterable[Sum]) -> Sum:
 def by_tenant_sums(docs: Docs, period: Period, names: Collection[str] | None = None) -> dict[str, Sum]:
     """Tenant -> sum of a period with its teams, for all tenants at once."""
     found: defaultdict[str, list[Line]] = defaultdict(list)
-    for line in lines_of(docs, sums_of(period, names)):
+    for line in lines_of(docs, sums_of(period, names), quoted_use(period, names)):
         for name in path_of(docs, line.tenant):
             found[name].append(line)
     return {name: sum_of(lines) for name, lines in found.items()}
