@@ -21,34 +21,33 @@ class State(TextChoices):
 
 
 class Reason(TextChoices):
-    """Why a lease stands where it stands: one at a time, each with its numbers (``selectors.wording``)."""
+    """Why a lease stands where it stands: one at a time, each with its numbers (``selectors.wording`` reads them)."""
 
     NOT_ASKED = "not_asked", "Not asked for yet"
     NOT_EVALUATED = "not_evaluated", "Not looked at yet"
     OBSERVED_ONLY = "observed_only", "Only observed"
+    SOURCE_SILENT = "source_silent", "Source not read lately"
+    FROZEN = "frozen", "Frozen"
+    # The planner's words for why an ask does not start (scheduler.spot.waits).
+    NO_SUCH_MODEL = "no_such_model", "No such GPU model"
     NO_QUOTE = "no_quote", "No quote"
     OVER_LIMIT = "over_limit", "Price above its limit"
     SPOT_QUOTA = "spot_quota", "Spot quota used up"
-    FROZEN = "frozen", "Frozen"
-    NO_SUCH_MODEL = "no_such_model", "No such GPU model"
-    CAPACITY = "capacity", "Not enough free GPUs"
-    FRAGMENTATION = "fragmentation", "No node has enough free"
-    TOPOLOGY = "topology", "No such block"
     CONSTRAINT = "constraint", "Nodes do not take it"
-    QUEUED = "queued", "Behind others in the line"
+    CAPACITY = "capacity", "Not enough free GPUs"
+    FRAGMENTATION = "fragmentation", "Too few on one node"
+    TOPOLOGY = "topology", "No block so large"
     PROMISED = "promised", "What is free is promised"
-    SOURCE_SILENT = "source_silent", "Source not read lately"
+    # From the launch on.
     LAUNCHING = "launching", "Pods come up"
     TAKEN_BACK = "taken_back", "Launch was taken back"
-    GUARANTEED = "guaranteed", "Guaranteed time"
     RUNS = "runs", "Runs"
+    MOVED = "moved", "A plan moved a pod of it"
     NOTICE = "notice", "Has notice to leave"
     RECLAIMED = "reclaimed", "Goes on from its checkpoint"
     HOURS_OVER = "hours_over", "Hours are over"
     BY_TENANT = "by_tenant", "By its tenant"
     TOO_LATE = "too_late", "Waited too long"
-    CLUSTER_REFUSED = "cluster_refused", "The cluster refused"
-    PODS_GONE = "pods_gone", "Pods are gone"
 
 
 class Cause(TextChoices):
@@ -61,7 +60,10 @@ class Cause(TextChoices):
     CONSOLIDATION = "consolidation", "Consolidation moved it"
     HARDWARE = "hardware", "Its node failed"
     GIVEN_BACK = "given_back", "Given back by its tenant"
-    HOURS_OVER = "hours_over", "Its hours are over"
+    UNKNOWN = "unknown", "Nobody says why"
+
+
+OWN_CAUSES = (Cause.PRICE, Cause.GIVEN_BACK)  # what a tenant does itself, or asked for by its limit: no credit
 
 
 class Checkpoint(TextChoices):
@@ -103,6 +105,11 @@ RANGES = {
     "limit_cents": Range(1, 1_000_000, "Price limit", "US cents a GPU-hour", default=None),
     "guaranteed_s": Range(0, 6 * 3600, "Guaranteed", "seconds", default=0),
 }
+# Fields of an ask, as they are stored, sent by the API and told to the planner.
+ASKED = (
+    "gpu_models", "gpus_per_pod", "pods", "min_members", "cpu_milli", "memory_mib", "topology", "required", "run_s",
+    "checkpoint_interval_s", "hook_name", "hook_s", "limit_cents", "guaranteed_s",
+)  # fmt: skip
 MOST_MODELS = 8
 MOST_GPUS = 8192
 GRACE_S = 60  # from notice to kill, the longest that anybody may take

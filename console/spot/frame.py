@@ -4,9 +4,14 @@ from typing import Any
 
 from console.live import topics
 from console.spot.selectors.viewing import OWN, POOL, may_hear_lease
+from console.ui.shell import Entry, register_entry
 
 
 def register() -> None:
+    register_entry(
+        Entry("capacity", "My capacity", "spot:capacity", "moon-stars", order=11, permission=OWN, short="Capacity")
+    )
+    register_entry(Entry("spot", "Spot", "spot:overview", "bolt", order=16, permission=POOL))
     topics.register("leases", _may_listen)
     topics.register("lease", may_hear_lease)
     topics.register("spot", _may_listen)

@@ -2,7 +2,15 @@
 
 from celery import shared_task
 
+from console.spot import execution
+from console.spot.planning import seating
+
 
 @shared_task(name="spot.turn")
 def turn() -> int:
-    return 0
+    return seating.look()
+
+
+@shared_task(name="spot.act")
+def act() -> int:
+    return execution.look()

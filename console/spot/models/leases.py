@@ -23,7 +23,7 @@ class Lease(models.Model):
     cluster = models.CharField(max_length=253)
     tenant = models.CharField(max_length=253)
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    request_key = models.CharField(max_length=200, blank=True, default="")
+    request_key = models.CharField(max_length=100, null=True)  # Idempotency-Key of the ask
     name = models.CharField(max_length=100, blank=True, default="")
 
     gpu_models = models.JSONField()  # in the order of preference
@@ -54,16 +54,15 @@ class Lease(models.Model):
 
     kept_s = models.PositiveIntegerField(default=0)  # of run_s, done and in a checkpoint
     lost_gpu_s = models.PositiveBigIntegerField(default=0)  # run again because it was in none
-    cent_seconds = models.PositiveBigIntegerField(default=0)  # cents of a GPU-hour x GPUs x seconds, of runs that ended
-    credit_cents = models.PositiveIntegerField(default=0)
+    gpu_s = models.PositiveBigIntegerField(default=0)  # served by runs that ended; the next two likewise
+    charge_cents = models.PositiveBigIntegerField(default=0)
+    credit_cents = models.PositiveBigIntegerField(default=0)
 
     class Meta:
         ordering: ClassVar = ["-id"]
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(state__in=State.values), name="lease_state_is_known"),
-            models.UniqueConstraint(
-                fields=["asked_by", "request_key"], condition=~Q(request_key=""), name="lease_once_per_key"
-            ),
+            models.UniqueConstraint(fields=["asked_by", "request_key"], name="lease_once_per_key"),
         ]
         indexes: ClassVar = [
             models.Index(fields=["state"], name="lease_by_state"),
@@ -121,13 +120,16 @@ class Run(models.Model):
     gpus = models.PositiveIntegerField()
     requeued = models.BooleanField(default=False)  # it was first in line, and goes back there
     revision = models.BigIntegerField()  # of the reading on which the planner seated it
-    cents = models.PositiveIntegerField()  # of a GPU-hour, at the start and for the guaranteed time
+    cents = models.PositiveIntegerField()  # of a GPU-hour, as it was at the start
     launched_at = models.DateTimeField()
     running_at = models.DateTimeField(null=True)  # all that it needs are up
     ended_at = models.DateTimeField(null=True)
-    priced = models.JSONField(default=list)  # [ISO instant, cents] from when each price counts
     from_s = models.PositiveIntegerField(default=0)  # of the lease's hours, done before
-    predicted_p50_s = models.PositiveIntegerField(null=True)
+    guaranteed_until = models.DateTimeField(null=True)
+    billed_at = models.DateTimeField(null=True)  # the next three are as of then, and settled when it has ended
+    gpu_s = models.PositiveBigIntegerField(default=0)  # paid for
+    charge_cents = models.PositiveIntegerField(default=0)
+    credit_cents = models.PositiveIntegerField(default=0)
 
     class Meta:
         ordering: ClassVar = ["lease", "number"]
@@ -152,9 +154,16 @@ class Seat(models.Model):
     node = models.CharField(max_length=253)
     lent_by = models.CharField(max_length=520, blank=True, default="")  # namespace/name of the sleeper
     state = models.CharField(max_length=10, choices=SeatState.choices, default=SeatState.PLANNED)
-    seen_at = models.DateTimeField(null=True)
+    reclaim = models.ForeignKey("spot.Reclaim", on_delete=models.SET_NULL, null=True, related_name="seats")
+    key = models.CharField(max_length=64, blank=True, default="")  # of the operation that ends it
+    unready_at = models.DateTimeField(null=True)  # since then its node was not ready, as far as was seen
+    ordered = models.BooleanField(default=False)  # its end is asked of the cluster by us, under ``key``
+    noticed_at = models.DateTimeField(null=True)
+    hook_ended_at = models.DateTimeField(null=True)
+    checkpoint_at = models.DateTimeField(null=True)  # of the last one that is known to be written
+    killed = models.BooleanField(null=True)  # None: not known, or not over
     gone_at = models.DateTimeField(null=True)
-    trouble = models.TextField(blank=True, default="")
+    trouble = models.TextField(blank=True, default="")  # what the cluster answered where it would not
 
     class Meta:
         ordering: ClassVar = ["run", "id"]
@@ -165,5 +174,5 @@ class Seat(models.Model):
         return f"{self.namespace}/{self.pod} on {self.node}"
 
     @property
-    def key(self) -> str:
+    def name(self) -> str:
         return f"{self.namespace}/{self.pod}"

@@ -10,12 +10,14 @@ from console.spot.models.leases import Lease, Run
 
 
 class Reclaim(models.Model):
-    """From the notice to the hand-over; a run has at most one."""
+    """From the notice to the hand-over.  ``whole``: the run ends by it; else it goes on with the pods that are left."""
 
     lease = models.ForeignKey(Lease, on_delete=models.CASCADE, related_name="reclaims")
-    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="reclaim")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="reclaims")
+    whole = models.BooleanField(default=True)
     cause = models.CharField(max_length=14, choices=Cause.choices)
     claimant = models.CharField(max_length=520, blank=True, default="")  # the one pod or recall it is promised to
+    own = models.BooleanField(default=False)  # by the lease's own tenant: it earns no credit
     detail = models.JSONField(default=dict)  # numbers of the cause
     gpus = models.PositiveIntegerField()
     noticed_at = models.DateTimeField()
@@ -34,7 +36,10 @@ class Reclaim(models.Model):
     class Meta:
         ordering: ClassVar = ["-noticed_at", "-id"]
         constraints: ClassVar = [
-            models.CheckConstraint(condition=Q(cause__in=Cause.values), name="reclaim_cause_is_known")
+            models.CheckConstraint(condition=Q(cause__in=Cause.values), name="reclaim_cause_is_known"),
+            models.UniqueConstraint(
+                fields=["run"], condition=Q(ended_at__isnull=True, whole=True), name="reclaim_one_whole_at_a_time"
+            ),
         ]
         indexes: ClassVar = [
             models.Index(fields=["-noticed_at"], name="reclaim_by_notice"),

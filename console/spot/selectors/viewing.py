@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from console.inventory.selectors import NotThereError
 from console.spot.models import Estimate, Lease
 from console.tenancy.selectors import tenant_scope
+from console.tenancy.services import require
 
 OWN, ASK, POOL = "spot.view_own", "spot.ask_lease", "spot.view_pool"
 
@@ -47,3 +48,9 @@ def estimate_for(viewer: Any, estimate_id: int) -> Estimate:
 def may_hear_lease(user: Any, topic: str) -> bool:
     number = topic.partition(":")[2]
     return number.isdigit() and leases(user).filter(pk=int(number)).exists()
+
+
+def require_seeing(viewer: Any) -> None:
+    """Raises ``Denied`` for who sees neither leases of their own tenants nor those of all."""
+    if not viewer.has_perm(POOL):
+        require(viewer, OWN)

@@ -1,0 +1,1 @@
+"""The only callers of the planners of spot capacity; only workers import them."""

@@ -1,0 +1,48 @@
+"""*Spot*: the pool, everybody's leases, what comes, and what it costs, for those who see the fleet."""
+
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from console.spot import selectors
+
+LISTED = 25
+PARTS = ("tiles", "leases")
+
+
+@require_safe
+@permission_required(selectors.POOL, raise_exception=True)
+@vary_on_headers("HX-Request")
+def overview(request: HttpRequest) -> HttpResponse:
+    """The page, or with ``?part=`` one of its live parts."""
+    part = request.GET.get("part", "")
+    template = f"spot/overview.html#{part}" if part in PARTS else "spot/overview.html"
+    return render(request, template, _page(request))
+
+
+def _page(request: HttpRequest) -> dict[str, Any]:
+    now = timezone.now()
+    shown = request.GET.get("state", "open")
+    tenant = request.GET.get("tenant", "")[:253]
+    rows = selectors.filtered(request.user, state=shown if shown in selectors.SHOWN else "", tenant=tenant)
+    page = Paginator(rows, LISTED).get_page(request.GET.get("page"))
+    return {
+        "section": "spot",
+        "board": selectors.board(request.user, now),
+        "notices": selectors.notices(request.user, now),
+        "page": page,
+        "rows": selectors.rows_of(request.user, list(page.object_list), now),
+        "everybody": True,
+        "tenants": selectors.tenants_of(request.user),
+        "tenant": tenant,
+        "shown": shown,
+        "states": selectors.SHOWN,
+        "query": f"state={shown}&tenant={tenant}",
+        "now": now,
+    }
