@@ -12,6 +12,7 @@ from scheduler.cli.verbs.explain import explain
 from scheduler.cli.verbs.generate import generate
 from scheduler.cli.verbs.measure import measure
 from scheduler.cli.verbs.place import place
+from scheduler.cli.verbs.quote import quote
 from scheduler.cli.verbs.replay import replay
 from scheduler.cli.verbs.victims import victims
 
@@ -24,6 +25,7 @@ VERBS = (  # in the order of the help
     victims,
     explain,
     replay,
+    quote,
     convert,
     generate,
 )

@@ -19,8 +19,8 @@ NO_MODEL, NO_ANCHOR, SUPPLY_UNKNOWN, NO_SUPPLY, DEMAND_UNKNOWN, FLOOR_TOO_HIGH =
 # What held the price, where something did.
 FIRST, FREE, STEP, PERIOD, FLOOR, CEILING = "first", "free", "step", "period", "floor", "on_demand"
 REFUSED = {
-    NO_MODEL: "the GPU model is not known",
-    NO_ANCHOR: "nobody says what a GPU-hour of this model costs on demand",
+    NO_MODEL: "no node is known to have GPUs of this model",
+    NO_ANCHOR: "nobody says what a GPU-hour of this model costs on demand; name that price first",
     SUPPLY_UNKNOWN: "how much of this model can be lent is not known",
     NO_SUPPLY: "nothing of this model can be lent, neither now nor as forecast",
     DEMAND_UNKNOWN: "how much of this model is wanted is not known",
@@ -70,6 +70,11 @@ class Quote:
         }
 
 
+def no_quote(model: str, reason: str = NO_MODEL, on_demand_cents: int | None = None) -> Quote:
+    """None of this model, and one of ``REFUSED`` why."""
+    return Quote(model, None, reason, f"No quote: {REFUSED[reason]}.", on_demand_cents=on_demand_cents)
+
+
 def price_range(on_demand_cents: int, rules: PriceRules, sleep_cents: int = 0) -> tuple[int, int]:
     """(floor, on-demand price): no GPU-hour costs less than ``floor_percent``, nor less than its sleep costs."""
     share = -(-on_demand_cents * rules.floor_percent // 100)
@@ -91,7 +96,7 @@ def quote(
     level = level_of(readings, rules)
     reason = _refusal(model, readings, level, rules)
     if reason or level is None or readings.on_demand_cents is None:
-        return Quote(model, None, reason, f"No quote: {REFUSED[reason]}.", on_demand_cents=readings.on_demand_cents)
+        return no_quote(model, reason, readings.on_demand_cents)
     floor, ceiling = price_range(readings.on_demand_cents, rules, readings.sleep_cents)
     wish = nearest_cents(level.target)
     cents, reason = _bounded(wish, standing, at_s, (floor, ceiling), rules)

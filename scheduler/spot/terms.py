@@ -56,7 +56,7 @@ class Term:
     def document(self) -> dict[str, Any]:
         return {
             "label": self.label, "value": self.value, "before": self.before, "unit": self.unit,
-            "factor": round(self.factor, 6), "share": None if self.share is None else round(self.share, 4),
+            "factor": round(self.factor, 6), "share": None if self.share is None else round(self.share, 4) + 0.0,
             "cents": self.cents, "said": self.said,
         }  # fmt: skip
 
@@ -137,7 +137,7 @@ def _scaled(parts: list[float], total: int) -> list[float]:
 def _numbers(level: Level, readings: Readings | None) -> dict[str, float | None]:
     """What people read: GPUs, cents and per cent; of the neutral market only what it has."""
     if readings is None:
-        return {"on_demand": level.on_demand, "use": level.wanted["use"], "queue": level.wanted["queue"]}
+        return {"on_demand": level.on_demand, "use": round(level.wanted["use"], 3), "queue": level.wanted["queue"]}
     reclaimed, before = readings.reclaimed_permille, readings.payers_before
     return {
         "on_demand": level.on_demand,
@@ -165,16 +165,17 @@ def _said(name: str, value: float | None, before: float | None, part: float, mov
     if value is None:
         return f"{label}: not known, counted as usual"
     if before is None or abs(value - before) < STEADY * max(1.0, abs(before)):
-        return f"{label} {value:g}{percent}{unit}" + ("" if before is None else ", as before")
-    word = "neutral" if neutral else "before"
+        return f"{label} {value:g}{percent}{unit}" + ("" if before is None or neutral else ", as before")
     if percent:
-        return f"{label} {value:g} %, {word} {before:g} %"
+        return f"{label} {value:g} %, {'neutral' if neutral else 'before'} {before:g} %"
     if before == 0:
-        return f"{label} up from 0 to {value:g}{unit}"
+        return f"{label} {value:g}{unit}" if neutral else f"{label} up from 0 to {value:g}{unit}"
     change = (value / before - 1) * 100
-    return f"{label} {'up' if change > 0 else 'down'} {abs(change):.0f} % to {value:g}{unit}" + (
-        f", neutral is {before:g}" if neutral else ""
-    )
+    if neutral:
+        return (
+            f"{label} {value:g}{unit}, {abs(change):.0f} % {'above' if change > 0 else 'below'} the neutral {before:g}"
+        )
+    return f"{label} {'up' if change > 0 else 'down'} {abs(change):.0f} % to {value:g}{unit}"
 
 
 def _held_back(part: float, move: Move) -> str:
