@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.cluster.records import PodRecord
+from scheduler.cluster.records import GangRecord, PodRecord
 
 Identity = tuple[str, str]  # (cluster, node name) or (cluster, namespace/name)
 Fields = Mapping[str, str | int | bool | dict[str, str] | None]
@@ -16,17 +16,19 @@ class Arrived(msgspec.Struct, frozen=True, tag="arrived"):
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended"):
-    """``moved``: it goes on elsewhere, so nobody comes to take its place."""
+    """``moved``: nobody comes to take its place, as when it goes on elsewhere.  ``uid``: only that very pod."""
 
     pod: Identity
     moved: bool = False
+    uid: str = ""
 
 
 class PodSet(msgspec.Struct, frozen=True, tag="pod"):
-    """Fields of a pod that took new values; None takes a field back to absent."""
+    """Fields of a pod that took new values; None takes a field back to absent.  ``uid``: only that very pod."""
 
     pod: Identity
     fields: Fields
+    uid: str = ""
 
 
 class NodeSet(msgspec.Struct, frozen=True, tag="node"):
@@ -34,11 +36,28 @@ class NodeSet(msgspec.Struct, frozen=True, tag="node"):
     fields: Fields
 
 
+class Ganged(msgspec.Struct, frozen=True, tag="ganged"):
+    """Pods that come together stay together from now on; forgotten when the last of them has gone."""
+
+    gang: GangRecord
+
+
+class Kept(msgspec.Struct, frozen=True, tag="kept"):
+    """The room of ``pod`` is promised to ``claimant`` from ``since_s`` on; when this is due, the promise is over."""
+
+    pod: PodRecord
+    claimant: str
+    since_s: int
+
+
+Due = PodSet | NodeSet | Ended | Kept
+
+
 class Planned(msgspec.Struct, frozen=True, tag="planned"):
-    """At ``at_s`` the thing will take these values, if it is still there."""
+    """At ``at_s`` this will happen, if the thing is still there."""
 
     at_s: int
-    then: PodSet | NodeSet
+    then: Due
 
 
 class Came(msgspec.Struct, frozen=True, tag="came"):
@@ -47,7 +66,7 @@ class Came(msgspec.Struct, frozen=True, tag="came"):
     at_s: int
 
 
-Change = Arrived | Ended | PodSet | NodeSet | Planned | Came
+Change = Arrived | Ended | PodSet | NodeSet | Ganged | Kept | Planned | Came
 
 
 def pack(changes: list[Change]) -> Any:

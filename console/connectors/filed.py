@@ -15,6 +15,8 @@ class FileConnector:
 
     acts = False
     holds = False
+    launches = False
+    recalls = False
 
     def __init__(self, document: str) -> None:
         self._digest = document

@@ -83,6 +83,7 @@ class SimulatedOperation(models.Model):
     state = models.CharField(max_length=16, choices=OperationState, default=OperationState.RUNNING)
     detail = models.TextField(blank=True)
     copy = models.JSONField(null=True, help_text="[cluster, namespace/name] of the copy that is starting up")
+    course = models.JSONField(null=True, help_text="of a recall or an eviction: connectors.leaving.Course")
     ready_s = models.BigIntegerField(help_text="the world's clock when the copy is up, or is known to have failed")
     asked_s = models.BigIntegerField()
     ended_s = models.BigIntegerField(null=True)

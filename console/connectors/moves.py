@@ -1,8 +1,8 @@
 """What a simulated cluster does when it is told to: one row per operation key, in steps that survive a kill.
 
-A move has two steps, each a transaction of its own: the copy starts on the target (from then on both count), and
-later, when the copy is up, the old pod ends and the copy takes its name.  The next call with the same key finds at
-which step it stands; there is never a third copy.
+What has to do with standby and leases is in ``lending``.  A move has two steps, each a transaction of its own: the
+copy starts on the target (from then on both count), and later, when the copy is up, the old pod ends and the copy takes
+its name.  The next call with the same key finds at which step it stands; there is never a third copy.
 """
 
 import random
@@ -12,17 +12,20 @@ from msgspec.structs import replace
 
 from console.connectors.changes import Arrived, Change, Ended, Fields, Identity, NodeSet, PodSet, identity
 from console.connectors.choices import OperationState
+from console.connectors.holding import LONGEST_HOLD_S, held_for
+from console.connectors.leaving import Course, ends_already
+from console.connectors.lending import Lending, begin, ended, follow, refusal
 from console.connectors.load import NO_REQUESTS, STARTING, service_of
 from console.connectors.models import SimulatedCluster, SimulatedOperation
 from console.connectors.protocol import Outcome, Requests, State
 from console.connectors.room import shortage
-from console.connectors.tide import Held, Holds, Tide
+from console.connectors.tide import Tide
 from console.connectors.world import World
 from scheduler.cluster.records import PodRecord
-from scheduler.plan.operations import Bind, Cordon, Evict, Hold, Migrate, Operation, Recall
+from scheduler.plan.operations import Bind, Cordon, Evict, Hold, Launch, Migrate, Operation, Recall, Sleep
 
 Step = tuple[Outcome, list[Change]]
-LONGEST_HOLD_S = 7 * 24 * 3600
+_LENDING = (Sleep, Recall, Launch, Evict)
 
 
 def carry_on(
@@ -39,12 +42,14 @@ def carry_on(
     known = SimulatedOperation.objects.filter(cluster=row, key=key).first()
     if known is None:
         return _begin(row, world, tide, operation, key, now_s, released)
+    asked = msgspec.convert(known.operation, type=Operation)
+    if isinstance(asked, _LENDING):
+        return _follow(row, world, known, asked, now_s), []
     if known.state != OperationState.RUNNING:
         state: State = "succeeded" if known.state == OperationState.SUCCEEDED else "failed"
         return Outcome(state, known.detail, _kept(known)), []
     if now_s < known.ready_s:
         return Outcome("running", f"{known.detail}, up in {known.ready_s - now_s} s"), []
-    asked = msgspec.convert(known.operation, type=Operation)
     outcome, changes = _finish(row, world, tide, known, asked)
     requests = _requests(row, world, tide, known, now_s)
     known.state, known.detail, known.ended_s = outcome.state, outcome.detail, now_s
@@ -53,29 +58,40 @@ def carry_on(
     return Outcome(outcome.state, outcome.detail, requests), changes
 
 
+def _follow(row: SimulatedCluster, world: World, known: SimulatedOperation, asked: Lending, now_s: int) -> Outcome:
+    if known.state != OperationState.RUNNING:
+        return ended(row, known)
+    outcome = follow(row, world, known, asked, now_s)
+    if outcome.state != "running":
+        known.state, known.detail, known.ended_s = outcome.state, outcome.detail, now_s
+        known.save(update_fields=["state", "detail", "ended_s"])
+    return outcome
+
+
 def _begin(
     row: SimulatedCluster, world: World, tide: Tide, operation: Operation, key: str, now_s: int, released: bool
 ) -> Step:
-    refusal = _refusal(world, operation, released) or _kept_off(row, world, operation, now_s)
+    against = _refusal(world, operation, released) or _kept_off(row, world, operation, now_s)
     changes: list[Change] = []
     copy: Identity | None = None
-    if refusal is not None:
-        outcome = Outcome("failed", refusal, _none_asked(tide) if isinstance(operation, Migrate) else None)
+    course: Course | None = None
+    ready_s = now_s + _takes(row, tide, operation, key)
+    if against is not None:
+        outcome = Outcome("failed", against, _none_asked(tide) if isinstance(operation, Migrate) else None)
     elif isinstance(operation, Migrate):
         copied, changes = _start_copy(world, operation, key, now_s)
         copy = identity(copied)
         outcome = Outcome("running", f"a copy of {operation.pod} starts on {operation.target}")
-    elif isinstance(operation, Evict):
-        grace: Fields = {"terminating": True, "deleted_at_s": now_s, "grace_s": operation.grace_s}
-        changes = [PodSet(pod=(operation.cluster, operation.pod), fields=grace)]
-        outcome = Outcome("running", f"{operation.pod} has {operation.grace_s} s to end")
+    elif isinstance(operation, _LENDING):
+        outcome, changes, course, ready_s = begin(row, world, tide, operation, key, now_s)
     else:
         changes = _at_once(world, operation, now_s)
         outcome = Outcome("succeeded", "done")
     served, lost = outcome.requests or (None, None)
     SimulatedOperation.objects.create(
         cluster=row, key=key, operation=msgspec.to_builtins(operation), state=outcome.state, detail=outcome.detail,
-        copy=copy, asked_s=now_s, ready_s=now_s + _takes(row, tide, operation, key),
+        copy=copy, asked_s=now_s, ready_s=ready_s, course=msgspec.to_builtins(course),
+        ended_s=None if outcome.state == "running" or course is None else now_s,
         service=_service(world, operation), served=served, lost=lost,
     )  # fmt: skip
     return outcome, changes
@@ -128,8 +144,6 @@ def _takes(row: SimulatedCluster, tide: Tide, operation: Operation, key: str) ->
     """Seconds from the first step to the last; of a hold, for which it lasts."""
     if isinstance(operation, Hold):
         return min(operation.seconds, LONGEST_HOLD_S)
-    if isinstance(operation, Evict):
-        return min(operation.grace_s, 5)
     return random.Random(f"{row.seed}:start:{key}").randint(*tide.startup_s)
 
 
@@ -153,8 +167,6 @@ def _copy_of(old: PodRecord, target: str, key: str, now_s: int) -> PodRecord:
 
 
 def _finish(row: SimulatedCluster, world: World, tide: Tide, known: SimulatedOperation, operation: Operation) -> Step:
-    if isinstance(operation, Evict):
-        return Outcome("succeeded", f"{operation.pod} has ended"), [Ended(pod=(operation.cluster, operation.pod))]
     if not isinstance(operation, Migrate):
         raise ValueError(f"{operation} has no second step")
     old = world.pods.get((operation.cluster, operation.pod))
@@ -192,20 +204,6 @@ def _take_back(move: Migrate, old: PodRecord | None, copy: PodRecord | None) -> 
     return changes
 
 
-def holds(row: SimulatedCluster) -> Holds:
-    """The holds that last at the cluster's present second, by node."""
-    rows = SimulatedOperation.objects.filter(
-        cluster=row, state=OperationState.SUCCEEDED, operation__type="hold", asked_s__gt=row.clock_s - LONGEST_HOLD_S
-    )
-    found: Holds = {}
-    for operation, until_s in rows.order_by("pk").values_list("operation", "ready_s"):  # the last word on a node counts
-        lasts_s = until_s if operation["seconds"] else 0  # the row's clock may lag behind the end of a hold
-        found[operation["cluster"], operation["node"]] = Held(
-            lasts_s, operation["least_gpus"], operation.get("least_cpu_milli", 0), operation.get("gang", "")
-        )
-    return {node: hold for node, hold in found.items() if hold.until_s > row.clock_s}
-
-
 def _at_once(world: World, operation: Operation, now_s: int) -> list[Change]:
     match operation:
         case Bind(cluster=cluster, pod=pod, target=target):
@@ -215,15 +213,13 @@ def _at_once(world: World, operation: Operation, now_s: int) -> list[Change]:
             return [NodeSet(node=(cluster, node), fields={"cordoned": not lift})]
         case Hold():
             return []  # the row of the operation is the hold: see ``holds``
-        case Recall(cluster=cluster, pod=pod):
-            lender = world.pods[cluster, pod]
-            ends: list[Change] = [Ended(pod=identity(borrower)) for borrower in world.borrowers(lender)]
-            return [*ends, PodSet(pod=(cluster, pod), fields={"standby": False, "standby_until_s": None})]
     raise ValueError(f"{operation} takes more than one step")
 
 
 def _refusal(world: World, operation: Operation, released: bool) -> str | None:
     """Why the cluster will not begin ``operation``, None where it will.  A lock that is ``released`` is none."""
+    if isinstance(operation, Sleep | Recall | Launch):
+        return refusal(world, operation)
     if isinstance(operation, Cordon | Hold):
         known = (operation.cluster, operation.node) in world.nodes
         return None if known else f"there is no node {operation.node}"
@@ -232,13 +228,12 @@ def _refusal(world: World, operation: Operation, released: bool) -> str | None:
         return f"there is no pod {operation.pod}"
     if operation.uid and pod.uid != operation.uid:
         return f"{operation.pod} is another pod of that name now"
-    if isinstance(operation, Recall):
-        return None if pod.standby else f"{operation.pod} is not asleep"
     if isinstance(operation, Bind):
         return _no_place(world, pod, operation.target) if pod.node is None else f"{operation.pod} is already bound"
     if pod.node != operation.source:
         return f"{operation.pod} is on {pod.node or 'no node'}, not on {operation.source}"
-    if pod.terminating or (pod.locked and not released):
+    told = isinstance(operation, Evict) and ends_already(world, pod)
+    if (pod.terminating and not told) or (pod.locked and not released):
         return f"{operation.pod} is {'terminating' if pod.terminating else 'locked'}"
     if isinstance(operation, Migrate):
         return _no_move(world, pod, operation)
@@ -249,11 +244,8 @@ def _kept_off(row: SimulatedCluster, world: World, operation: Operation, now_s: 
     """A hold keeps pods off that are bound there; a move was approved by people who saw where it goes."""
     if not isinstance(operation, Bind):
         return None
-    held = holds(row).get((operation.cluster, operation.target))
     pod = world.pods[operation.cluster, operation.pod]
-    if held is None or now_s >= held.until_s or held.admits(pod):
-        return None
-    return f"{operation.target} is held for {held.gang or 'larger pods'}"
+    return held_for(row, (operation.cluster, operation.target), pod, now_s)
 
 
 def _no_move(world: World, pod: PodRecord, move: Migrate) -> str | None:

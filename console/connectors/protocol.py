@@ -1,6 +1,7 @@
 """What every wire to a cluster can do."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
 from scheduler.cluster.records import Document, NodeRecord, PodRecord
@@ -21,16 +22,42 @@ class Requests(NamedTuple):
     failed: int
 
 
+class Ending(NamedTuple):
+    """A pod that was told to end.  ``checkpoint_at``: its exit hook has written one then."""
+
+    pod: str
+    uid: str
+    lease: str  # uid of its lease, "" where it has none
+    gpu_milli: int
+    noticed_at: datetime
+    hook_ended_at: datetime | None  # None while it runs, and where it was killed
+    ended_at: datetime | None
+    killed: bool
+    checkpoint_at: datetime | None
+
+
+class Reclaim(NamedTuple):
+    """How far a recall or an eviction has come; what lies ahead is None.  ``serving_at``: of the pod that was woken."""
+
+    noticed_at: datetime
+    last_gone_at: datetime | None
+    killed: int
+    serving_at: datetime | None
+    endings: tuple[Ending, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How an operation stands.  ``running``: ask again with the key; ``detail`` says what is awaited or why not.
 
-    ``requests`` is told with the end of a move, None by a connector that does not count them.
+    ``requests`` is told with the end of a move, None by a connector that does not count them; ``reclaim`` of a recall
+    or an eviction that has begun, also while it runs.
     """
 
     state: State
     detail: str
     requests: Requests | None = None
+    reclaim: Reclaim | None = None
 
 
 class Aside(NamedTuple):
@@ -61,6 +88,8 @@ class Connector(Protocol):
 
     acts: bool  # False: the source can only be looked at
     holds: bool  # True: it can keep work away from a node (``operations.Hold``)
+    launches: bool  # True: it can start the pods of a lease (``operations.Launch``), and end them
+    recalls: bool  # True: it can put pods to sleep and wake them (``operations.Sleep``, ``Recall``)
 
     def version(self) -> str:
         """A token that differs whenever ``observe`` would tell something new; cheap to ask."""

@@ -19,10 +19,11 @@ from msgspec.structs import replace
 from console.connectors import changes as facts
 from console.connectors import documents
 from console.connectors.choices import Purpose
+from console.connectors.holding import holds
 from console.connectors.models import JournalRow, SimulatedCluster
-from console.connectors.moves import carry_on, holds
+from console.connectors.moves import carry_on
 from console.connectors.protocol import ConnectorError, Outcome, the_cluster
-from console.connectors.tide import DAY_S, Tide, live_through
+from console.connectors.tide import DAY_S, Tide, live_through, overdue
 from console.connectors.world import World, found
 from scheduler.cluster.records import Document, NodeRecord, PodRecord
 from scheduler.plan.operations import Operation
@@ -40,6 +41,8 @@ class SimulatedConnector:
 
     acts = True
     holds = True
+    launches = True
+    recalls = True
 
     def __init__(self, uid: str, clock: Clock = timezone.now) -> None:
         self._uid, self._clock = UUID(uid), clock
@@ -70,10 +73,11 @@ class SimulatedConnector:
         """The first call starts it, later calls with the key finish it or repeat its outcome."""
         with self._held() as (row, world):
             now_s = self._now_s(row)
+            due = overdue(world, now_s)
             outcome, changes = carry_on(row, world, _tide(row), operation, key, now_s, released=released)
-            if changes:
+            if due or changes:
                 world.apply(changes)
-                _write(row, world, now_s, key, changes)
+                _write(row, world, now_s, key, [*due, *changes])
             return outcome
 
     def _now_s(self, row: SimulatedCluster) -> int:
@@ -196,7 +200,7 @@ def _recall(row: SimulatedCluster) -> World:
 def _from_base(row: SimulatedCluster) -> World:
     document = msgspec.json.decode(documents.fetch(row.base_id), type=Document)
     head = JournalRow.objects.filter(cluster=row, seq=row.base_position).values_list("token", flat=True).first()
-    agenda = msgspec.convert(row.base_agenda, type=list[tuple[int, facts.PodSet | facts.NodeSet]])
+    agenda = msgspec.convert(row.base_agenda, type=list[tuple[int, facts.Due]])
     began_s = document.now_s if row.base_position and document.now_s is not None else row.began_s
     return found(document, row.base_position, head or row.head, began_s, agenda)
 

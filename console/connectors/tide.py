@@ -25,13 +25,16 @@ from console.connectors.changes import (
     PodSet,
     identity,
 )
+from console.connectors.leaving import wake
 from console.connectors.room import shortage
-from console.connectors.world import World
+from console.connectors.world import LEASE, RULED, World
 from scheduler.cluster.records import AGENT_OWNERS, OwnerRecord, PodRecord
+from scheduler.performance.exit_times import GRACE_S, ExitLaw
 
 DAY_S = 86_400
 MAX_PENDING = 40  # without gangs, whose members wait for each other
 TRIES = 6  # nodes that an arrival looks at before it waits
+OURS = "slackline.io/"  # labels that say something of one pod alone
 
 
 class Tide(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,9 +58,11 @@ class Tide(msgspec.Struct, frozen=True, kw_only=True):
     sleep: float = 0.14
     asleep_at_midnight: float = 0.08  # share of HP pods asleep at the peak of the day's curve
     requests_per_s: int = 100  # asked of each service, see ``load``; 0: nobody counts them
+    exits: ExitLaw = "paper"  # how long pods take to leave that are told to
+    resume_s: tuple[int, int] = (3, 8)  # a woken pod serves so long after its last borrower has gone
 
 
-QUIET = Tide(nodes_per_minute=0.0, fail=0.0, startup_s=(0, 0))
+QUIET = Tide(nodes_per_minute=0.0, fail=0.0, startup_s=(0, 0), resume_s=(0, 0))
 
 
 class Held(NamedTuple):
@@ -84,6 +89,7 @@ class _Moment:
     world: World
     tide: Tide
     chance: random.Random
+    seed: int
     second: int
     done: list[Change]
     held: Holds = field(default_factory=dict)
@@ -100,8 +106,9 @@ def live_through(
 
     Nodes that are ``held`` take only the pods that they are held for.
     """
-    moment = _Moment(world, tide, random.Random(f"{seed}:{second}"), second, [], held or {})
-    _keep_appointments(moment)
+    moment = _Moment(world, tide, random.Random(f"{seed}:{second}"), seed, second, [], held or {})
+    moment.done += overdue(world, second)
+    _wake_in_time(moment)
     _write_checkpoints(moment)
     for _ in range(_count(moment.chance, _per_minute(tide, len(world.order)) / 60)):
         _happen(moment, hour)
@@ -126,10 +133,29 @@ def _count(chance: random.Random, mean: float) -> int:
     return count
 
 
-def _keep_appointments(moment: _Moment) -> None:
-    due = [then for at_s, then in moment.world.agenda if at_s <= moment.second]
-    if due:
-        moment.do(*due, Came(at_s=moment.second))
+def overdue(world: World, second: int) -> list[Change]:
+    """What was planned for ``second`` or earlier happens to ``world`` now, in order; returned for the journal."""
+    due = sorted(((at_s, place) for place, (at_s, _) in enumerate(world.agenda) if at_s <= second))
+    if not due:
+        return []
+    changes: list[Change] = [*(world.agenda[place][1] for _, place in due), Came(at_s=second)]
+    world.apply(changes)
+    return changes
+
+
+def _wake_in_time(moment: _Moment) -> None:
+    """A sleeper wakes at the end that it was given, if nobody has recalled it before."""
+    for key in list(moment.world.asleep):
+        pod = moment.world.pods[key]
+        if pod.standby_until_s is not None and pod.standby_until_s <= moment.second and key not in moment.world.waking:
+            _wake_up(moment, pod)
+
+
+def _wake_up(moment: _Moment, pod: PodRecord) -> None:
+    """It takes back what it lent: its borrowers are told to end, then it serves."""
+    chance = random.Random(f"{moment.seed}:wake:{moment.second}:{identity(pod)}")
+    _, changes = wake(moment.world, pod, moment.tide, chance, moment.second, GRACE_S)
+    moment.do(*changes)
 
 
 def _write_checkpoints(moment: _Moment) -> None:
@@ -183,7 +209,7 @@ def _trouble(moment: _Moment) -> None:
 
 
 def _lock(moment: _Moment) -> None:
-    pod = _draw_pod(moment, lambda pod: not pod.locked and not pod.terminating, strays=True)
+    pod = _draw_pod(moment, lambda pod: not (pod.locked or pod.terminating or LEASE in pod.labels), strays=True)
     if pod is None:
         return
     until_s = moment.second + moment.chance.randint(*moment.tide.lock_s)
@@ -201,27 +227,30 @@ def _lock(moment: _Moment) -> None:
 
 
 def _sleep_or_wake(moment: _Moment, hour: float) -> None:
-    """Follows the day's curve, which peaks at midnight."""
+    """Follows the day's curve, which peaks at midnight.  Pods whose owners say when they sleep are left alone."""
     world = moment.world
     share = moment.tide.asleep_at_midnight * (0.55 + 0.45 * math.cos(2 * math.pi * hour / 24))
-    if len(world.asleep) > share * len(world.pods):
-        _wake(moment)
+    own = [key for key in world.asleep if RULED not in world.pods[key].labels and key not in world.waking]
+    if len(own) > share * len(world.pods):
+        _wake(moment, own)
         return
-    pod = _draw_pod(moment, lambda pod: pod.tier == "HP" and not pod.standby and pod.gpus > 0 and pod.locked)
+    pod = _draw_pod(moment, lambda pod: _may_sleep(pod) and pod.locked)
     if pod is not None:
         moment.do(PodSet(pod=identity(pod), fields={"standby": True}))
 
 
-def _wake(moment: _Moment) -> None:
-    """A waking pod takes back what it lent: its borrowers end first.  Who lends to nobody and is locked wakes first."""
-    drawn = [moment.world.pods[moment.chance.choice(list(moment.world.asleep))] for _ in range(2 * TRIES)]
-    pod = min(drawn, key=lambda sleeper: bool(moment.world.borrowers(sleeper)) + (not sleeper.locked))
-    ends = [Ended(pod=identity(borrower)) for borrower in moment.world.borrowers(pod)]
-    moment.do(*ends, PodSet(pod=identity(pod), fields={"standby": False, "standby_until_s": None}))
+def _may_sleep(pod: PodRecord) -> bool:
+    return pod.tier == "HP" and not pod.standby and not pod.terminating and pod.gpus > 0 and RULED not in pod.labels
+
+
+def _wake(moment: _Moment, sleepers: list[Identity]) -> None:
+    """Who lends to nobody and is locked wakes first."""
+    drawn = [moment.world.pods[moment.chance.choice(sleepers)] for _ in range(2 * TRIES)]
+    _wake_up(moment, min(drawn, key=lambda one: bool(moment.world.borrowers(one)) + (not one.locked)))
 
 
 def _end_one(moment: _Moment) -> None:
-    pod = _draw_pod(moment, lambda pod: not pod.standby and not pod.terminating)
+    pod = _draw_pod(moment, lambda pod: not pod.standby and not pod.terminating and LEASE not in pod.labels)
     if pod is None:
         return
     moment.do(Ended(pod=identity(pod)))
@@ -314,6 +343,7 @@ def _likeness(moment: _Moment, model: PodRecord) -> PodRecord:
     locked = moment.chance.random() >= moment.tide.stray * 4
     return replace(
         model, name=f"{(model.workload or 'job')[:200]}-{tag}", uid=f"u-{tag}", node=None, devices=[], lent_by=None,
+        labels={name: said for name, said in model.labels.items() if not name.startswith(OURS)},
         gang=None, standby=False, standby_until_s=None, terminating=False, deleted_at_s=None, started_s=None,
         checkpoint_s=None, locked=locked, locked_by="owner" if locked else None, lock_reason=None, locked_until_s=None,
     )  # fmt: skip

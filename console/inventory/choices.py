@@ -15,6 +15,7 @@ class SourceKind(TextChoices):
 # These are followed by processes of their own; no clock asks for their readings.
 WATCHED = frozenset({SourceKind.KUBERNETES})
 ACTING = frozenset({SourceKind.SIMULATED})  # plans can be run on them; the others are only observed
+LENDING = frozenset({SourceKind.SIMULATED})  # pods can be put to sleep there, recalled, launched and ended
 LEASE_S = 30.0  # without a word from its holder, a source is free for others after so long
 
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from console.inventory.choices import (
     ACTING,
+    LENDING,
     RELEASE_AHEAD,
     RELEASE_ON,
     RELEASE_OVER,
@@ -50,6 +51,11 @@ class Source(models.Model):
     def acts(self) -> bool:
         """Plans can be run on it."""
         return self.kind in ACTING
+
+    @property
+    def lends(self) -> bool:
+        """Standby can be acted on, and leases can be started there; elsewhere both are only observed."""
+        return self.kind in LENDING
 
 
 class WatchProcess(models.Model):

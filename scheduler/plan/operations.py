@@ -1,5 +1,6 @@
 """What a plan may do to a cluster.  Operations are facts to be executed by a connector; none of them acts."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -40,11 +41,19 @@ class Migrate(msgspec.Struct, frozen=True, kw_only=True, tag="migrate"):
 
 
 class Evict(msgspec.Struct, frozen=True, kw_only=True, tag="evict"):
+    """Tell a pod to end: its exit hook runs, and after ``grace_s`` seconds it is killed.
+
+    A ``claimant`` is promised the room: nobody else gets it until ``kept_s`` seconds after the pod has gone.  It is
+    namespace/name of a pod or a gang, or ``lease:`` and the uid of a lease; "" is nobody in particular.
+    """
+
     cluster: str
     pod: str
     uid: str
     source: str
     grace_s: int
+    claimant: str = ""
+    kept_s: int = 0
 
 
 class Bind(msgspec.Struct, frozen=True, kw_only=True, tag="bind"):
@@ -62,10 +71,51 @@ class Cordon(msgspec.Struct, frozen=True, kw_only=True, tag="cordon"):
     lift: bool = False
 
 
-class Recall(msgspec.Struct, frozen=True, kw_only=True, tag="recall"):
+class Sleep(msgspec.Struct, frozen=True, kw_only=True, tag="sleep"):
+    """Put a high-priority pod on standby: it keeps its place, and lends its GPUs and CPU until it wakes."""
+
     cluster: str
     pod: str
     uid: str
+    until: str = ""  # RFC 3339, when it is to wake at the latest; "" = not before it is recalled
+
+
+class Recall(msgspec.Struct, frozen=True, kw_only=True, tag="recall"):
+    """Wake a sleeping pod: its borrowers are told to end, are killed after ``grace_s`` seconds, and then it serves."""
+
+    cluster: str
+    pod: str
+    uid: str
+    grace_s: int = 60
+
+
+class LaunchedPod(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    node: str
+    lent_by: str = ""  # namespace/name of the sleeping pod there that lends; "" = from what is free
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True, tag="launch"):
+    """Start the low-priority pods of a lease, each on the node that is named: all of them or none.
+
+    ``gpus``, ``cpu_milli`` and ``memory_mib`` are those of each pod.  ``min_members`` > 0: they are one gang.
+    """
+
+    cluster: str
+    namespace: str
+    lease: str  # uid
+    tenant: str
+    workload: str
+    pods: tuple[LaunchedPod, ...]
+    gpus: int
+    cpu_milli: int
+    memory_mib: int
+    gpu_milli: int = 1000
+    min_members: int = 0
+    checkpoint_interval_s: int = 0  # 0: it does not tell
+    checkpoint_on_notice: bool = False  # its exit hook writes one
+    min_runtime_s: int = 0
+    labels: Mapping[str, str] = {}
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True, tag="hold"):
@@ -83,4 +133,4 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True, tag="hold"):
     gang: str = ""  # namespace/name of a gang, or of a pod without one
 
 
-Operation = Migrate | Evict | Bind | Cordon | Recall | Hold
+Operation = Migrate | Evict | Bind | Cordon | Sleep | Recall | Launch | Hold

@@ -26,6 +26,8 @@ class KubernetesConnector:
 
     acts = False
     holds = False
+    launches = False
+    recalls = False
 
     def __init__(self, cluster: str, feed: ClusterFeed | None = None, sampler: Layer | None = None) -> None:
         self._cluster, self._feed, self._sampler = cluster, feed, sampler

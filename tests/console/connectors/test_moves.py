@@ -172,10 +172,10 @@ def test_other_operations() -> None:
     given = {"cluster": "default", "uid": ""}
     assert cluster.execute(Bind(pod="jobs/w", target="n2", **given), "1").state == "succeeded"
     assert cluster.execute(Cordon(cluster="default", node="n1"), "2").state == "succeeded"
-    assert cluster.execute(Recall(pod="jobs/s", **given), "3").state == "succeeded"
-    assert cluster.execute(Evict(pod="jobs/a", source="n1", grace_s=3, **given), "4").state == "running"
-    clock.forward(3)
-    assert cluster.execute(Evict(pod="jobs/a", source="n1", grace_s=3, **given), "4").state == "succeeded"
+    recall, evict = Recall(pod="jobs/s", **given), Evict(pod="jobs/a", source="n1", grace_s=3, **given)
+    assert [cluster.execute(recall, "3").state, cluster.execute(evict, "4").state] == ["running", "running"]
+    clock.forward(60)
+    assert [cluster.execute(recall, "3").state, cluster.execute(evict, "4").state] == ["succeeded", "succeeded"]
     assert places(cluster) == {"w": "n2", "s": "n2"}
     node, sleeper = cluster.read_node("n1"), cluster.read_pod("jobs/s")
     assert cluster.execute(Cordon(cluster="default", node="n1", lift=True), "5").state == "succeeded"

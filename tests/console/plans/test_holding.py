@@ -10,8 +10,8 @@ from rest_framework.test import APIClient
 
 from console.audit.models import Entry
 from console.connectors.changes import Arrived
+from console.connectors.holding import holds
 from console.connectors.models import SimulatedCluster, SimulatedOperation
-from console.connectors.moves import holds
 from console.connectors.protocol import Outcome
 from console.connectors.simulated import SimulatedConnector
 from console.connectors.tide import Held

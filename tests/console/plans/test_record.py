@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
+from console.connectors.holding import holds
 from console.connectors.models import SimulatedCluster
-from console.connectors.moves import holds
 from console.connectors.simulated import SimulatedConnector
 from console.plans import selectors, services
 from console.plans.choices import StepState
