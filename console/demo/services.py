@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.management import call_command
 
 from console.oncall import services as oncall
+from console.prices import services as prices
 from console.simulation import services as simulation
 from console.tenancy import services as tenancy
 from console.tenancy.choices import DEMO_LOGINS, Role
@@ -32,6 +33,12 @@ def seed_book() -> bool:
     operator = tenancy.ensure_person("operator", Role.OPERATOR, password="operator", tenants=[])
     made = tenancy.ensure_book(operator, DEPARTMENTS, reason="The demo's quotas, budgets and prices are invented.")
     return made is not None
+
+
+def seed_prices() -> bool:
+    """A simulated past of spot prices and a proposal that waits for a yes, once; False where there are prices."""
+    operator = tenancy.ensure_person("operator", Role.OPERATOR, password="operator", tenants=[])
+    return prices.ensure_prices(operator) is not None
 
 
 def seed_study() -> bool:

@@ -80,6 +80,9 @@ STATES: dict[str, Look] = {
     "over_quota": Look("bad", "alert-triangle", "over"),
     "over_cap": Look("bad", "alert-triangle", "over its cap"),
     "budget_used": Look("bad", "hand-stop", "budget used up"),
+    "computing": Look("accent", "loader-2", "Computing"),
+    "unchanged": Look("", "circle-minus", "Nothing to change"),
+    "in_force": Look("ok", "circle-check", "In force"),
     "budget_warns": Look("warn", "alert-triangle", "budget warns"),
 }
 

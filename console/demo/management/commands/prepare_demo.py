@@ -25,3 +25,5 @@ class Command(BaseCommand):
             self.stdout.write("study asked for")
         if services.seed_book():
             self.stdout.write("book of quotas seeded")
+        if services.seed_prices():
+            self.stdout.write("prices seeded")
