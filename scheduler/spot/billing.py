@@ -8,7 +8,8 @@ a guarantee's premium, a run from its first second of service to its end pays
 - The price is that of each second, not that of the start: when a lease started does not change what an hour costs, so
   there is nothing to win by starting before a rise, or by giving back and asking again after a fall.
 - Whoever ends a run by its own act pays for the whole guarantee that it bought, since nobody else could have it.
-- From the notice on nothing is paid where others reclaim; what the exit hook still uses is theirs to give.
+- It is paid until the last pod is gone, the notice included: a free minute could be had again and again, by whoever
+  has a friend that calls for room.
 - If others break a guarantee, its premium is given back; and where a lender's recall, the hardware or a consolidation
   broke it, also the flat rebate of that time.  A recall's is taken from the lender's own rebate (``Bill.owed``): a
   lender and a borrower together win nothing.  A preemption and a storm give the premium alone, since a pod that
@@ -90,10 +91,9 @@ class Run:
 
     @property
     def paid_until_s(self) -> int:
-        """Others' reclaim ends the bill with its notice; a bought guarantee is paid whole by whoever gives it up."""
-        if self.by_own_act:
-            return max(self.ended_s, self.started_s + self.guaranteed_s)
-        return self.ended_s if self.noticed_s is None else self.noticed_s
+        """A bought guarantee is paid whole by whoever gives it up."""
+        whole = self.started_s + self.guaranteed_s if self.by_own_act else 0
+        return max(self.ended_s, whole)
 
     @property
     def guaranteed_until_s(self) -> int:
@@ -102,9 +102,10 @@ class Run:
 
     @property
     def broken(self) -> bool:
-        """Others ended it inside the guarantee that was bought."""
+        """Others gave notice inside the guarantee that was bought."""
         over = self.cause != RUNNING and not self.by_own_act
-        return over and self.paid_until_s < self.started_s + self.guaranteed_s
+        noticed_s = self.ended_s if self.noticed_s is None else self.noticed_s
+        return over and noticed_s < self.started_s + self.guaranteed_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ def _credit(
     owed[FLEET] = owed.get(FLEET, 0) + premium
     who = OWED_BY.get(run.cause)
     if who is not None:
-        flat = flat_grains(run.gpu_milli, run.paid_until_s - run.started_s, floor_cents, rules)
+        flat = flat_grains(run.gpu_milli, run.guaranteed_until_s - run.started_s, floor_cents, rules)
         owed[who] = owed.get(who, 0) + min(base, flat)
 
 
