@@ -110,8 +110,12 @@ class PreviewFiguresSerializer(serializers.Serializer[Any]):
     occupancy = serializers.FloatField(allow_null=True, required=False, help_text="share of what could be lent, 0 to 1")
     evictions = serializers.FloatField(allow_null=True, required=False)
     revenue_cents = serializers.IntegerField(allow_null=True, required=False)
+    revenue_low_cents = serializers.IntegerField(
+        allow_null=True, required=False, help_text="whatever demand makes of the price, within what is assumed"
+    )
+    revenue_high_cents = serializers.IntegerField(allow_null=True, required=False)
     tenants = serializers.IntegerField(allow_null=True, required=False)
-    tenants_out = serializers.ListField(child=serializers.CharField(), required=False)
+    tenants_out = serializers.ListField(child=serializers.CharField(), required=False, allow_null=True)
 
 
 class PreviewPairSerializer(serializers.Serializer[Any]):

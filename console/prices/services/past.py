@@ -3,19 +3,22 @@
 Nothing of it happened; every row that comes of it says so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import pi, sin
 from random import Random
 from typing import Any
 
+from console.prices.services.replayed import pair_of, whole_of
+from scheduler.spot.preview import preview
 from scheduler.spot.pricing import Quote, Standing, quote
 from scheduler.spot.readings import PriceRules, Readings
 from scheduler.spot.terms import Term
+from scheduler.spot.week import PastAsk, Week
 
 MILLI = 1000
-WEEK_DAYS = 7
+WEEK_DAYS, DAY_HOURS = 7, 24
 DAY = timedelta(days=1)
 
 
@@ -90,3 +93,56 @@ def terms_of(terms: tuple[Term, ...]) -> list[dict[str, Any]]:
         }
         for term in moving
     ]
+
+
+def week_of(market: Market, end: datetime) -> Week:
+    """The week before an instant, drawn from the same seed: what could be lent by the hour, and who asked."""
+    luck = Random(f"week {market.gpu_model} {market.seed}")
+    start = end - WEEK_DAYS * DAY
+    hours = WEEK_DAYS * DAY_HOURS
+    lendable = [
+        int(market.gpus / 3 * (1 + 0.35 * sin(2 * pi * (hour - 4) / DAY_HOURS)) * luck.uniform(0.92, 1.08)) * MILLI
+        for hour in range(hours)
+    ]
+    asks, wanted, number = [], 0.9 * sum(lendable) / MILLI, 0
+    while wanted > 0:
+        gpus, work_h = luck.choice((1, 2, 4, 8, 8, 16)), luck.uniform(1, 12)
+        wanted -= gpus * work_h
+        asks.append(
+            PastAsk(
+                key=f"ask {number}",
+                tenant=f"dept-{1 + int(12 * luck.random() ** 2):02d}",
+                gpu_milli=gpus * MILLI,
+                asked_s=int(start.timestamp()) + luck.randrange(hours * 3600),
+                work_s=int(work_h * 3600),
+                limit_cents=_limit(luck, market),
+                checkpoint_s=luck.choice((600, 1800, 3600)),
+            )
+        )
+        number += 1
+    return Week(
+        gpu_model=market.gpu_model, from_s=int(start.timestamp()), lendable_milli=tuple(lendable), asks=tuple(asks)
+    )
+
+
+def _limit(luck: Random, market: Market) -> int | None:
+    """Half of them pay every price, the others between a fifth and all of the on-demand price."""
+    return None if luck.random() < 0.5 else int(market.on_demand_cents * luck.uniform(0.2, 1.0))
+
+
+def preview_of(markets: Sequence[tuple[Market, int | None, int, int]], end: datetime) -> dict[str, Any]:
+    """(market, cents now, cents then, floor) each: the drawn week replayed under both, as proposals keep it."""
+    models: list[dict[str, Any]] = []
+    assumptions: list[str] = []
+    for market, now, then, floor in markets:
+        found = preview(week_of(market, end), now, then, floor)
+        models.append({"gpu_model": market.gpu_model, **pair_of(found)})
+        assumptions += [one for one in found.assumptions if one not in assumptions]
+    return {
+        "from": (end - WEEK_DAYS * DAY).isoformat(),
+        "to": end.isoformat(),
+        "assumptions": assumptions,
+        "seed": markets[0][0].seed if markets else 0,
+        "models": models,
+        "whole": whole_of(models),
+    }

@@ -11,7 +11,7 @@ from console.prices import selectors
 from console.prices.choices import State
 from console.prices.models import Line, Price, Proposal
 from console.prices.services.computing import keep_document
-from console.prices.services.past import Market, Past, prices_of, terms_of
+from console.prices.services.past import Market, Past, preview_of, prices_of, terms_of
 from console.prices.services.transition import tell
 from console.prices.spans import HOUR, full_hour
 from console.tenancy.services import person
@@ -34,7 +34,15 @@ def ensure_prices(user: Any, now: datetime | None = None) -> Proposal | None:
     bounds = selectors.bounds_of(kept)
     Price.objects.bulk_create(_price(name, one, bounds[name]) for name, past in kept.items() for one in past)
     ahead = {name: past[-1] for name, past in pasts.items() if past and past[-1].at > at and kept[name]}
-    return _propose(user, at, ahead, bounds) if ahead else None
+    if not ahead:
+        return None
+    by_model = {market.gpu_model: market for market in markets}
+    weeks = [
+        (by_model[name], past.was_cents, past.found.cents or 1, bounds[name].floor_cents or 1)
+        for name, past in ahead.items()
+    ]
+    found = preview_of(weeks, full_hour(at))
+    return _propose(user, at, ahead, bounds, {**found, "assumptions": [ASSUMED, *found["assumptions"]]})
 
 
 def _markets() -> Any:
@@ -57,14 +65,16 @@ def _price(model: str, past: Past, bounds: selectors.Bounds) -> Price:
     )  # fmt: skip
 
 
-def _propose(user: Any, now: datetime, ahead: dict[str, Past], bounds: dict[str, selectors.Bounds]) -> Proposal:
+def _propose(
+    user: Any, now: datetime, ahead: dict[str, Past], bounds: dict[str, selectors.Bounds], preview: dict[str, Any]
+) -> Proposal:
     """As if the clock had asked for it, a worker had found it, and ``user`` had sent it."""
     hour = selectors.usual_hour((bounds[name] for name in ahead), now) + HOUR
     row = Proposal.objects.create(
         state=State.PROPOSED, title=f"Prices of {', '.join(sorted(ahead))}"[:200], automatic=True, simulated=True,
         proposer=person(user), seed=SEED, opened_at=now, sent_at=now, computed_at=now, proposed_at=now,
         effective_at=hour, takes_at=hour, said=WHY, expires_at=selectors.answer_by(bounds.values(), hour, now),
-        preview=None,
+        preview=preview,
     )  # fmt: skip
     prices = selectors.prices_in_force(ahead, now)
     Line.objects.bulk_create(

@@ -1,0 +1,56 @@
+"""The core's replay of a week as the document that a proposal keeps: what was with the price of now, what would be."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from scheduler.spot.preview import Outcome, Preview
+
+SUMMED = ("gpu_hours", "lendable_gpu_hours", "evictions", "revenue_cents", "revenue_low_cents", "revenue_high_cents")
+
+
+def pair_of(found: Preview) -> dict[str, Any]:
+    """Figures of one model under both prices, with the middle elasticity; the others bound what is earned."""
+    return {"now": _figures(found, found.present_cents), "then": _figures(found, found.proposed_cents)}
+
+
+def _figures(found: Preview, cents: int) -> dict[str, Any]:
+    under = sorted((one for one in found.outcomes if one.price_cents == cents), key=lambda one: one.elasticity_percent)
+    middle = under[len(under) // 2]
+    earned = [one.revenue_cents for one in under]
+    return {
+        "cents": cents,
+        "gpu_hours": round(middle.held_gpu_hours, 1),
+        "lendable_gpu_hours": round(middle.lendable_gpu_hours, 1),
+        "occupancy": _share(middle.held_gpu_hours, middle.lendable_gpu_hours),
+        "evictions": middle.reclaims,
+        "revenue_cents": middle.revenue_cents,
+        "revenue_low_cents": min(earned),
+        "revenue_high_cents": max(earned),
+        "tenants": middle.tenants,
+        "tenants_out": _out(middle, under),
+    }
+
+
+def _out(middle: Outcome, under: Sequence[Outcome]) -> list[str]:
+    """Under any elasticity: who might be out is named."""
+    return sorted({name for one in (middle, *under) for name in one.tenants_out})
+
+
+def _share(part: float, whole: float) -> float | None:
+    return round(part / whole, 4) if whole else None
+
+
+def whole_of(pairs: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """All models together; a tenant that is out of one model may be in another, so these are not summed."""
+    every = list(pairs)
+    return {side: _sum([pair[side] for pair in every]) for side in ("now", "then")}
+
+
+def _sum(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {"cents": None, "tenants": None, "tenants_out": None}
+    for name in SUMMED:
+        known = [row.get(name) for row in rows]
+        found[name] = None if None in known or not known else round(sum(one for one in known if one is not None), 1)
+    hours, lendable = found["gpu_hours"], found["lendable_gpu_hours"]
+    found["occupancy"] = None if hours is None or lendable is None else _share(hours, lendable)
+    return found
