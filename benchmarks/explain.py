@@ -5,7 +5,8 @@
 The world is drawn here from a seed: nodes of 8 GPUs, 50 under a switch, three models, every GPU in use on 19 of 20
 nodes; LP pods of 1, 2 and 4 GPUs with checkpoints of any age, some in gangs.  What waits is of every kind: too large,
 of no model, beyond quota, of a required level, of odd shapes.  CPU seconds; medians, least and largest.  Losses are set
-against the OSDI '26 study's rule on the same pods: per node the LP pods by loss, the smallest prefix that suffices.
+against the OSDI '26 study's rule on the same pods: per node the LP pods by loss, the smallest prefix that suffices; by
+its own measure and by the whole cost.  ``--oldest``: seconds that the oldest checkpoint is old.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from scheduler.cluster.records import (
     TopologyRecord,
 )
 from scheduler.cluster.room import faults
-from scheduler.cluster.snapshot import UNKNOWN, Snapshot
+from scheduler.cluster.snapshot import UNKNOWN, Longs, Snapshot
 from scheduler.placement.prey import Prey, prey_of
 from scheduler.placement.victims import Claim, find_victims
 
@@ -48,19 +49,20 @@ def main() -> None:
         ("runs", 5),
         ("claims", 50),
         ("seed", 7),
+        ("oldest", NOW),
     ):
         parser.add_argument(f"--{name}", type=int, default=value)
     options = parser.parse_args()
-    snapshot = crowded(options.nodes, options.waiting, options.lp, options.seed)
+    snapshot = crowded(options.nodes, options.waiting, options.lp, options.seed, options.oldest)
     out = Console(width=150)
     out.print(_explaining(snapshot, options.runs))
     out.print(_stopping(snapshot, options.claims))
 
 
-def crowded(nodes: int, waiting: int, lp: int, seed: int) -> Snapshot:
+def crowded(nodes: int, waiting: int, lp: int, seed: int, oldest: int = NOW) -> Snapshot:
     """The world of both rows."""
     dice = random.Random(seed)
-    pods, gangs = _residents(dice, nodes, lp)
+    pods, gangs = _residents(dice, nodes, lp, oldest)
     asked, more = _waiting(dice, waiting)
     return build(
         Document(
@@ -89,7 +91,7 @@ def _tenant(i: int, nodes: int) -> TenantRecord:
     return TenantRecord(name=f"t{i:02}", cohort=f"c{i % 4}", quotas=quotas)
 
 
-def _residents(dice: random.Random, nodes: int, lp: int) -> tuple[list[PodRecord], list[GangRecord]]:
+def _residents(dice: random.Random, nodes: int, lp: int, oldest: int) -> tuple[list[PodRecord], list[GangRecord]]:
     """LP pods over all nodes until there are enough, HP pods on what is left of full nodes."""
     pods: list[PodRecord] = []
     gangs: list[GangRecord] = []
@@ -105,7 +107,7 @@ def _residents(dice: random.Random, nodes: int, lp: int) -> tuple[list[PodRecord
             members, gang = dice.randint(2, 8), f"lp-gang-{i}"
             gangs.append(GangRecord(name=gang, namespace="lp", min_members=max(1, members - dice.randint(0, 2))))
         pods.append(_pod(f"lp-{i}", "lp", node, size, dice, gang=gang if members else None, tier="LP",
-                         checkpoint_s=dice.randint(0, NOW)))  # fmt: skip
+                         checkpoint_s=dice.randint(NOW - oldest, NOW)))  # fmt: skip
         members = max(0, members - 1)
     for node, size in enumerate(left):
         if size:
@@ -167,8 +169,9 @@ def _stopping(snapshot: Snapshot, claims: int) -> Table:
     waiting = np.flatnonzero(
         (snapshot.pod_node == UNKNOWN) & ~snapshot.pod_lp & (snapshot.pod_gang == UNKNOWN)
     ).tolist()
-    milliseconds, ours, paper, outcomes = [], 0, 0, Counter[str]()
-    larger = smaller = 0
+    milliseconds, outcomes = [], Counter[str]()
+    ours, paper = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    larger, smaller = np.zeros(2, np.int64), np.zeros(2, np.int64)
     for pod in waiting[:claims]:
         started = time.process_time()
         found = find_victims(snapshot, Claim((pod,)), prey=prey)
@@ -176,8 +179,9 @@ def _stopping(snapshot: Snapshot, claims: int) -> Table:
         outcomes[found.reason or ("victims" if found.victims else "fits")] += 1
         theirs = papers_loss(prey, pod)
         if theirs is not None:
-            ours, paper = ours + found.loss_milli, paper + theirs
-            larger, smaller = larger + (found.loss_milli > theirs), smaller + (found.loss_milli < theirs)
+            mine = np.array([found.loss_milli, sum(int(prey.total.cost[v.pod]) for v in found.victims)])
+            ours, paper = ours + mine, paper + theirs
+            larger, smaller = larger + (mine > theirs), smaller + (mine < theirs)
     told = ", ".join(f"{word} {count}" for word, count in outcomes.most_common())
     columns = (
         "LP pods",
@@ -187,19 +191,24 @@ def _stopping(snapshot: Snapshot, claims: int) -> Table:
         "largest",
         "target",
         "index, CPU s",
-        "loss / the study's",
+        "C, whole cost / the study's",
     )
     table = Table(*columns, "larger", "smaller", title=f"S5: {told}")
     cells = (statistics.median(milliseconds), min(milliseconds), max(milliseconds))
     running = int((snapshot.pod_lp & snapshot.pod_live).sum())
     row = [f"{running:,}", f"{len(milliseconds)}", *(f"{ms:.1f}" for ms in cells), "20", f"{index:.2f}"]
-    table.add_row(*row, f"{ours / paper:.3f}" if paper else "–", f"{larger}", f"{smaller}")
+    ratios = ", ".join(f"{one / other:.3f}" if other else "–" for one, other in zip(ours, paper, strict=True))
+    table.add_row(*row, ratios, ", ".join(map(str, larger)), ", ".join(map(str, smaller)))
     return table
 
 
-def papers_loss(prey: Prey, pod: int) -> int | None:
-    """The study's rule in thousandths of GPU-seconds; a gang that falls below its minimum costs all of it."""
-    snapshot, best = prey.snapshot, None
+def papers_loss(prey: Prey, pod: int) -> Longs | None:
+    """C and the whole cost of the study's set, in thousandths of GPU-seconds.
+
+    A gang that falls below its minimum costs all of it.  Of nodes that lose the same the one of least whole cost.
+    """
+    snapshot = prey.snapshot
+    best: tuple[int, int] | None = None
     may = snapshot.node_usable & prey.rules.eligible(pod) & (snapshot.node_allocatable >= snapshot.pod_gpus[pod])
     below = snapshot.pod_priority <= snapshot.pod_priority[pod]
     for node in np.flatnonzero(may).tolist():
@@ -212,19 +221,23 @@ def papers_loss(prey: Prey, pod: int) -> int | None:
                 left.remove(victim)
                 freed += int(snapshot.pod_gpus[victim])
             if freed >= snapshot.pod_gpus[pod] and next(faults(snapshot, node, left, [pod]), None) is None:
-                loss = _whole(prey, prefix)
-                best = loss if loss is not None and (best is None or loss < best) else best
+                found = _whole(prey, prefix)
+                best = found if found is not None and (best is None or found < best) else best
                 break
-    return best
+    return None if best is None else np.array(best)
 
 
-def _whole(prey: Prey, pods: list[int]) -> int | None:
+def _whole(prey: Prey, pods: list[int]) -> tuple[int, int] | None:
     gangs = Counter(int(prey.snapshot.pod_gang[p]) for p in pods)
     broken = {gang for gang, count in gangs.items() if gang != UNKNOWN and count > prey.spare[gang]}
     if not all(prey.whole[gang] for gang in broken):
         return None
-    alone = sum(int(prey.loss[p]) for p in pods if int(prey.snapshot.pod_gang[p]) not in broken)
-    return alone + sum(int(prey.gang_loss[gang]) for gang in broken)
+    alone = [p for p in pods if int(prey.snapshot.pod_gang[p]) not in broken]
+    lost, total = (
+        sum(int(scale.cost[p]) for p in alone) + sum(int(scale.gang_cost[gang]) for gang in broken)
+        for scale in (prey.lost, prey.total)
+    )
+    return lost, total
 
 
 if __name__ == "__main__":

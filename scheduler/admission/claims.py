@@ -81,7 +81,7 @@ def claimed(
         return Claimed(Victims(False, reason=SPENT, detail=spent_reason(job.tenant or "", spent).sentence))
     rules = rules or VictimRules()
     instant = snapshot.now_s if now_s is None else now_s
-    prey = prey_of(promised(snapshot, later), instant, rules.assumed_age_s)
+    prey = prey_of(promised(snapshot, later), instant, rules.assumed_age_s, rules.costs)
     wrong = faults_of(snapshot, prey.rules, sizes_of(snapshot, prey.rules), job)
     if wrong:
         return Claimed(Victims(False, reason=wrong[0].word, detail=wrong[0].sentence))

@@ -6,6 +6,7 @@ from scheduler.admission.claims import Claimed
 from scheduler.admission.planner import Explained, Explanation
 from scheduler.admission.reasons import Reason
 from scheduler.cluster.snapshot import Snapshot
+from scheduler.performance.stopping import TERMS, Terms
 from scheduler.placement.victims import Victim
 
 
@@ -33,7 +34,10 @@ def rows_json(found: Explained, row: Explanation) -> list[dict[str, Any]]:
 
 
 def victims_json(snapshot: Snapshot, claimed: Claimed) -> dict[str, Any]:
-    """``cost`` and ``gpu_seconds`` in GPU-seconds of lost work; ``node`` is that of the first pod."""
+    """``cost`` and ``gpu_seconds`` in GPU-seconds of lost work, the study's C; the totals are of all terms.
+
+    ``node`` is that of the first pod.
+    """
     found = claimed.victims
     nodes = [snapshot.node_name[node] for _, node in found.placed]
     return {
@@ -41,6 +45,8 @@ def victims_json(snapshot: Snapshot, claimed: Claimed) -> dict[str, Any]:
         "node": nodes[0] if nodes else None,
         "victims": [_victim(snapshot, victim) for victim in found.victims],
         "cost": exact(found.loss_milli),
+        "total_cost": round(found.terms.total, 3),
+        "terms": terms_json(found.terms),
         "reason": found.reason,
         "detail": found.detail,
         "placed": [
@@ -54,12 +60,19 @@ def victims_json(snapshot: Snapshot, claimed: Claimed) -> dict[str, Any]:
 def _victim(snapshot: Snapshot, victim: Victim) -> dict[str, Any]:
     terms = {
         "gpus": exact(victim.gpu_milli), "lost_s": victim.age_s, "assumed": victim.assumed, "ground": victim.ground,
-        "part": victim.part,
+        "part": victim.part, "on_notice": victim.on_notice, "killed": round(victim.killed, 4),
+        **terms_json(victim.terms),
     }  # fmt: skip
     return {
         "pod": snapshot.pod_key(victim.pod), "node": snapshot.node_name[victim.node],
-        "gpu_seconds": exact(victim.loss_milli), "terms": terms,
+        "gpu_seconds": exact(victim.loss_milli),
+        "total_gpu_seconds": round(victim.total_gpu_seconds, 3), "terms": terms,
     }  # fmt: skip
+
+
+def terms_json(terms: Terms) -> dict[str, float]:
+    """Every term of what stopping costs, in GPU-seconds, by the name it has in ``performance.stopping``."""
+    return {name: round(getattr(terms, name), 3) for name in TERMS}
 
 
 def exact(milli: int) -> int | float:

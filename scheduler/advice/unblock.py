@@ -221,7 +221,10 @@ def _victims(found: Explained, row: Explanation, limits: Limits) -> Iterator[Rem
     yield Remedy(
         VICTIMS, FOUND, victims.gpu_seconds, "GPU-seconds",
         f"Stop {some(len(victims.victims), 'LP pod')} ({' and '.join(grounds)}): {names}. {victims.detail}",
-        {"pods": len(victims.victims), "grounds": ", ".join(grounds), "loss_milli": victims.loss_milli, "named": names},
+        {
+            "pods": len(victims.victims), "grounds": ", ".join(grounds), "loss_milli": victims.loss_milli,
+            "named": names, "total_gpu_seconds": round(victims.terms.total, 1),
+        },
     )  # fmt: skip
 
 

@@ -7,6 +7,8 @@ import math
 from statistics import NormalDist
 from typing import Literal, get_args
 
+from scheduler.cluster.errors import ParamError
+
 GRACE_S = 60
 NEVER = math.inf
 
@@ -32,3 +34,11 @@ def exit_seconds(law: ExitLaw, u: float) -> float:
         return NEVER if u >= 1 - HANGING else exit_seconds("paper", u / (1 - HANGING))
     median, sigma = _SHAPE[law]
     return median * math.exp(sigma * _NORMAL.inv_cdf(u))
+
+
+def law_named(word: str) -> ExitLaw:
+    """Raises ``ParamError`` that lists the laws there are."""
+    for law in LAWS:
+        if law == word:
+            return law
+    raise ParamError("law", word, f"unknown law of exit times; there are {', '.join(LAWS)}")

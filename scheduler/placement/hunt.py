@@ -1,4 +1,7 @@
-"""The cheapest set of pods whose end lets one pod onto one node; and a bound below it for all nodes at once."""
+"""The cheapest set of pods whose end lets one pod onto one node; and a bound below it for all nodes at once.
+
+Costs are those of the hunt's scale.  Where the hunt has a limit, no set loses more than that of the study's C.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +11,7 @@ import numpy as np
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.room import faults
 from scheduler.cluster.snapshot import UNKNOWN, Bools, Longs
-from scheduler.placement.prey import Prey
+from scheduler.placement.prey import Prey, Scale
 
 STEPS = 400  # of the exact search on one node; beyond, the best set so far stands
 NEVER = np.int64(1 << 62)  # the bound of a node that not even all of its candidates make fit
@@ -20,7 +23,8 @@ class Unit:
 
     pods: tuple[int, ...]
     here: tuple[int, ...]
-    loss: int
+    cost: int  # on the hunt's scale
+    loss: int  # the study's C
     devices: int
     cpu: int
     memory: int
@@ -33,19 +37,21 @@ class Hunt:
 
     prey: Prey
     candidates: Bools  # [p]
+    scale: Scale
+    limit: int | None = None  # of the study's C
     cut: bool = False  # a search was ended by its limit
     chosen: set[int] = field(default_factory=set)
     placed: dict[int, list[int]] = field(default_factory=dict)  # node -> pods of the claimant
 
     def copy(self) -> "Hunt":
         placed = {n: list(pods) for n, pods in self.placed.items()}
-        return Hunt(self.prey, self.candidates, self.cut, set(self.chosen), placed)
+        return Hunt(self.prey, self.candidates, self.scale, self.limit, self.cut, set(self.chosen), placed)
 
     def stopped_of(self, gang: int) -> int:
         return sum(int(self.prey.snapshot.pod_gang[p]) == gang for p in self.chosen)
 
-    def loss(self) -> int:
-        return int(self.prey.loss[list(self.chosen)].sum()) if self.chosen else 0
+    def cost(self) -> int:
+        return int(self.scale.cost[list(self.chosen)].sum()) if self.chosen else 0
 
     def holds(self, node: int, pods: Sequence[int], stopped: set[int]) -> bool:
         """Whether the node takes these pods beside those placed there, once ``stopped`` have left."""
@@ -71,7 +77,7 @@ class Hunt:
         return all(count <= self.prey.budget_left[b] for b, count in used.items())
 
     def units(self, node: int) -> list[Unit]:
-        """Least loss per device first; gangs whole, and their surplus members one by one."""
+        """Least cost per device first; gangs whole, and their surplus members one by one."""
         prey, found, gangs = self.prey, [], set()
         for p in prey.standing(node):
             if not self.candidates[p] or p in self.chosen:
@@ -84,7 +90,7 @@ class Hunt:
                 found.append(self._unit((p,), (p,), gang))
             gangs.add(gang)
         found += [unit for gang in sorted(gangs) for unit in self._whole(gang, node)]
-        return sorted(found, key=lambda unit: (unit.loss / max(unit.devices, 1), len(unit.pods), unit.here))
+        return sorted(found, key=lambda unit: (unit.cost / max(unit.devices, 1), len(unit.pods), unit.here))
 
     def _whole(self, gang: int, node: int) -> Iterator[Unit]:
         snapshot = self.prey.snapshot
@@ -98,8 +104,9 @@ class Hunt:
     def _unit(self, pods: tuple[int, ...], here: tuple[int, ...], surplus_of: int) -> Unit:
         snapshot, rows = self.prey.snapshot, list(here)
         return Unit(
-            pods, here, int(self.prey.loss[list(pods)].sum()), int(snapshot.pod_gpus[rows].sum()),
-            int(snapshot.pod_cpu_milli[rows].sum()), int(snapshot.pod_memory_mib[rows].sum()), surplus_of,
+            pods, here, int(self.scale.cost[list(pods)].sum()), int(self.prey.loss[list(pods)].sum()),
+            int(snapshot.pod_gpus[rows].sum()), int(snapshot.pod_cpu_milli[rows].sum()),
+            int(snapshot.pod_memory_mib[rows].sum()), surplus_of,
         )  # fmt: skip
 
     def lawful(self, units: Sequence[Unit]) -> bool:
@@ -116,30 +123,33 @@ class Hunt:
         return self.within_budgets({p for unit in units for p in unit.pods})
 
 
-Standing = tuple[int, int, int]  # loss, pods stopped, GPUs stopped: smaller is better
+Standing = tuple[int, int, int]  # cost, pods stopped, GPUs stopped: smaller is better
 
 
 def standing(prey: Prey, units: Sequence[Unit]) -> Standing:
     pods = [p for unit in units for p in unit.pods]
-    return sum(unit.loss for unit in units), len(pods), int(prey.snapshot.pod_gpus[pods].sum())
+    return sum(unit.cost for unit in units), len(pods), int(prey.snapshot.pod_gpus[pods].sum())
 
 
 def cheapest(hunt: Hunt, node: int, pod: int) -> tuple[Unit, ...] | None:
-    """The units of least loss, then fewest pods, whose end lets the pod onto the node; None: not even all of them."""
+    """The units of least cost, then fewest pods, whose end lets the pod onto the node.
+
+    None: not even all of them, or none within the limit.
+    """
     if hunt.holds(node, [pod], set()):
         return ()
     units = hunt.units(node)
     gone = {p for unit in units for p in unit.here}
     if not units or not hunt.holds(node, [pod], gone):
         return None
-    search = _Search(hunt, node, pod, units, _need(hunt, node, pod))
-    for order in (units, sorted(units, key=lambda unit: (unit.loss, unit.here))):
+    search = _Search(hunt, node, pod, units, need_of(hunt, node, pod))
+    for order in (units, sorted(units, key=lambda unit: (unit.cost, unit.here))):
         search.prefix(order)
     search.dig(0, [], search.need)
     return search.best
 
 
-def _need(hunt: Hunt, node: int, pod: int) -> tuple[int, int, int]:
+def need_of(hunt: Hunt, node: int, pod: int) -> tuple[int, int, int]:
     """At least so many devices, so much CPU and memory have to come free."""
     prey, snapshot = hunt.prey, hunt.prey.snapshot
     there = hunt.placed.get(node, [])
@@ -183,7 +193,7 @@ class _Search:
                 break
         else:
             return
-        for unit in sorted(taken, key=lambda unit: (-unit.loss, -len(unit.pods))):
+        for unit in sorted(taken, key=lambda unit: (-unit.cost, -len(unit.pods))):
             rest = [one for one in taken if one is not unit]
             if self._enough(rest):
                 taken = rest
@@ -205,17 +215,22 @@ class _Search:
         self.dig(at + 1, taken, need)
 
     def _promising(self, at: int, taken: Sequence[Unit], need: tuple[int, int, int]) -> bool:
-        """Units are sorted by loss per device, so that what is missing costs at least so much per device."""
+        """Units are sorted by cost per device, so that what is missing costs at least so much per device."""
+        if not self._allowed(taken):
+            return False
         if self.value is None:
             return True
-        loss, pods, _ = standing(self.hunt.prey, taken)
+        cost, pods, _ = standing(self.hunt.prey, taken)
         if max(need) > 0:
             if at == len(self.units):
                 return False
             pods += 1
             if need[0] > 0:
-                loss += int(self.units[at].loss / max(self.units[at].devices, 1) * need[0])
-        return (loss, pods) <= self.value[:2]
+                cost += int(self.units[at].cost / max(self.units[at].devices, 1) * need[0])
+        return (cost, pods) <= self.value[:2]
+
+    def _allowed(self, taken: Sequence[Unit]) -> bool:
+        return self.hunt.limit is None or sum(unit.loss for unit in taken) <= self.hunt.limit
 
     def _enough(self, taken: Sequence[Unit]) -> bool:
         gone = {p for unit in taken for p in unit.here}
@@ -223,6 +238,8 @@ class _Search:
 
     def _keep(self, taken: Sequence[Unit]) -> None:
         value = standing(self.hunt.prey, taken)
+        if not self._allowed(taken):
+            return
         if self.value is None or value < self.value:
             self.best, self.value = tuple(taken), value
 
@@ -246,8 +263,8 @@ def _freed(hunt: Hunt, amount: Longs) -> Longs:
     return np.bincount(snapshot.pod_node[rows], weights=weights, minlength=len(snapshot.node_name)).astype(np.int64)
 
 
-def least_losses(hunt: Hunt, pod: int) -> tuple[Longs, Bools]:
-    """[n] no set on the node loses less for the pod, NEVER where not even all are enough; whether somebody has to go.
+def least_costs(hunt: Hunt, pod: int, scale: Scale | None = None) -> tuple[Longs, Bools]:
+    """[n] no set on the node costs less for the pod, NEVER where not even all are enough; whether somebody has to go.
 
     Devices that are missing cost at least as much as the cheapest ones of candidates there, parts of them allowed.
     """
@@ -264,9 +281,10 @@ def least_losses(hunt: Hunt, pod: int) -> tuple[Longs, Bools]:
         lacking = asks[pod] - has + used
         must |= lacking > 0
         may &= (lacking <= 0) | (_freed(hunt, asks) >= lacking)
-    rows = prey.cheap_first[hunt.candidates[prey.cheap_first]]
+    scale = scale or hunt.scale
+    rows = scale.cheap_first[hunt.candidates[scale.cheap_first]]
     node, devices = snapshot.pod_node[rows], snapshot.pod_gpus[rows].astype(np.int64)
-    price = prey.weight[rows] / devices
+    price = scale.weight[rows] / devices
     before = np.cumsum(devices) - devices
     starts = np.flatnonzero(np.diff(node, prepend=-1))
     before -= np.repeat(before[starts], np.diff(starts, append=len(node)))

@@ -3,7 +3,8 @@
 Only LP pods of a known tenant that are not locked, no agents, not leaving already, within no guaranteed run time and of
 no spent budget.
 The loss is that of the OSDI '26 study, C = G (now - last checkpoint), in thousandths of GPU-seconds, so that sums are
-exact; a gang that falls below its minimum loses all of it, and no gang is stopped that somebody of these protects.
+exact; the whole cost has the other terms of ``performance.stopping`` beside it.  A gang that falls below its minimum
+loses all of it, and no gang is stopped that somebody of these protects.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +16,18 @@ from scheduler.cluster.feasibility import Eligibility, eligibility
 from scheduler.cluster.mobility import gang_spare
 from scheduler.cluster.occupancy import Occupancy, occupancy
 from scheduler.cluster.room import pods_by_node
-from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Ints, Longs, Snapshot
+from scheduler.cluster.snapshot import UNKNOWN, Bools, Ints, Longs, Snapshot
+from scheduler.performance.stopping import StopCosts, Stops, guaranteed_left_s, stops_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scale:
+    """One way to measure what stopping pods costs, in thousandths of GPU-seconds."""
+
+    cost: Longs  # [p] of the pod alone
+    gang_cost: Longs  # [g] of all members that run
+    weight: Longs  # [p] part of the least cost that stopping the pod causes; a bound, never more than the truth
+    cheap_first: Longs  # pods with GPUs that may be stopped, by node, then by weight per GPU
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,17 +41,25 @@ class Prey:
     order: Ints  # live pods that stay, by node
     starts: Ints  # [n + 1]
     may: Bools  # [p] may be stopped, whoever asks
-    age_s: Longs  # [p] work that is lost, in seconds; assumed for those who report no checkpoint
-    assumed: Bools  # [p]
-    loss: Longs  # [p] milli-GPU-seconds of the pod alone
-    gang_loss: Longs  # [g] of all members that run
+    guarded: Bools  # [p] it is within a guaranteed run time
+    stops: Stops
+    lost: Scale  # the study's C
+    total: Scale  # every term
     spare: Longs  # [g] members that it can do without
     whole: Bools  # [g] every running member may be stopped
-    weight: Longs  # [p] part of the least loss that stopping the pod causes; a bound, never more than the truth
-    cheap_first: Longs  # pods with GPUs that may be stopped, by node, then by weight per GPU
     budget_of: dict[int, list[int]]  # pod -> budgets that cover it
     budget_left: list[int]  # [b]
     ending: dict[int, list[int]]  # node -> pods that are leaving it
+
+    @property
+    def loss(self) -> Longs:
+        """[p] The study's C of the pod alone."""
+        return self.lost.cost
+
+    @property
+    def gang_loss(self) -> Longs:
+        """[g]"""
+        return self.lost.gang_cost
 
     def standing(self, node: int) -> list[int]:
         pods: list[int] = self.order[self.starts[node] : self.starts[node + 1]].tolist()
@@ -51,8 +71,18 @@ def without(snapshot: Snapshot, gone: Bools) -> Snapshot:
     return replace(snapshot, pod_live=snapshot.pod_live & ~gone)
 
 
-def prey_of(snapshot: Snapshot, now_s: int, assumed_age_s: int) -> Prey:
-    """``assumed_age_s``: since the last checkpoint of a job that reports none, and at most since it started."""
+def prey_of(
+    snapshot: Snapshot,
+    now_s: int,
+    assumed_age_s: int,
+    costs: StopCosts | None = None,
+    *,
+    guaranteed: bool = False,
+) -> Prey:
+    """``assumed_age_s``: since the last checkpoint of a job that reports none; see ``performance.stopping``.
+
+    ``guaranteed``: pods within a guaranteed run time may be stopped, too, and what is owed for it is a term.
+    """
     leaving = snapshot.pod_live & snapshot.pod_terminating
     staying = without(snapshot, leaving)
     ending: dict[int, list[int]] = {}
@@ -61,53 +91,47 @@ def prey_of(snapshot: Snapshot, now_s: int, assumed_age_s: int) -> Prey:
     order, starts = pods_by_node(staying)
     covered = budgets.covered(snapshot)
     left = budgets.left(snapshot, covered).tolist()
-    cheap_first: Longs  # pods with GPUs that may be stopped, by node, then by weight per GPU
     budget_of: dict[int, list[int]] = {}
     for b, rows in enumerate(covered):
         for p in rows.tolist():
             budget_of.setdefault(p, []).append(b)
-    may = _may(snapshot, now_s)
+    # Who was promised a run time and has no known start is left alone: nobody can say that it is over
+    guarded = guaranteed_left_s(snapshot, np.arange(len(snapshot.pod_name)), now_s) > 0
+    may = _may(snapshot) & (guaranteed | ~guarded)
     may[[p for p, held in budget_of.items() if any(left[b] <= 0 for b in held)]] = False
-    age, assumed = _ages(snapshot, now_s, assumed_age_s)
-    loss = snapshot.pod_gpus.astype(np.int64) * snapshot.pod_gpu_milli * age
     running = staying.pod_live & (snapshot.pod_gang != UNKNOWN)
     gangs = snapshot.pod_gang[running]
-    gang_loss = np.zeros(len(snapshot.gangs), np.int64)
-    np.add.at(gang_loss, gangs, loss[running])
     whole = np.ones(len(snapshot.gangs), np.bool_)
     whole[gangs[~may[running]]] = False
     spare = np.maximum(gang_spare(snapshot), 0)
     may &= (snapshot.pod_gang == UNKNOWN) | np.append(whole | (spare > 0), True)[snapshot.pod_gang]
-    weight = _weights(snapshot, may, loss, gang_loss, spare)
-    rows = np.flatnonzero(may & (snapshot.pod_gpus > 0))
-    cheap_first = rows[np.lexsort((weight[rows] / snapshot.pod_gpus[rows], snapshot.pod_node[rows]))]
+    stops = stops_of(snapshot, now_s, assumed_age_s, costs)
+    loss = snapshot.pod_gpus.astype(np.int64) * snapshot.pod_gpu_milli * stops.age_s
+    lost, total = (_scale(snapshot, may, cost, running, spare) for cost in (loss, stops.total))
     return Prey(
-        snapshot, now_s, eligibility(snapshot), occupancy(staying), order, starts, may, age, assumed, loss, gang_loss,
-        spare, whole, weight, cheap_first, budget_of, left, ending,
+        snapshot, now_s, eligibility(snapshot), occupancy(staying), order, starts, may, guarded & _may(snapshot), stops,
+        lost, total, spare, whole, budget_of, left, ending,
     )  # fmt: skip
 
 
-def _may(snapshot: Snapshot, now_s: int) -> Bools:
+def _may(snapshot: Snapshot) -> Bools:
     """[p]"""
-    promised = snapshot.pod_min_runtime_s
-    started = snapshot.pod_started_s
-    # Who was promised a run time and has no known start is left alone: nobody can say that it is over
-    guarded = (promised != ABSENT) & (promised > 0) & ((started == ABSENT) | (started + promised > now_s))
     good = snapshot.pod_live & snapshot.pod_lp & (snapshot.pod_tenant != UNKNOWN)
-    return np.asarray(good & ~snapshot.pod_locked & ~snapshot.pod_agent & ~snapshot.pod_terminating & ~guarded)
+    return np.asarray(good & ~snapshot.pod_locked & ~snapshot.pod_agent & ~snapshot.pod_terminating)
 
 
-def _ages(snapshot: Snapshot, now_s: int, assumed_age_s: int) -> tuple[Longs, Bools]:
-    """Seconds of lost work, at most since the start; silence is no protection."""
-    silent = snapshot.pod_checkpoint_s == ABSENT
-    running = np.where(snapshot.pod_started_s == ABSENT, np.iinfo(np.int64).max, now_s - snapshot.pod_started_s)
-    age = np.where(silent, assumed_age_s, now_s - snapshot.pod_checkpoint_s)
-    return np.maximum(np.minimum(age, running), 0), silent
+def _scale(snapshot: Snapshot, may: Bools, cost: Longs, running: Bools, spare: Longs) -> Scale:
+    gang_cost = np.zeros(len(snapshot.gangs), np.int64)
+    np.add.at(gang_cost, snapshot.pod_gang[running], cost[running])
+    weight = _weights(snapshot, may, cost, gang_cost, spare)
+    rows = np.flatnonzero(may & (snapshot.pod_gpus > 0))
+    cheap_first = rows[np.lexsort((weight[rows] / snapshot.pod_gpus[rows], snapshot.pod_node[rows]))]
+    return Scale(cost, gang_cost, weight, cheap_first)
 
 
-def _weights(snapshot: Snapshot, may: Bools, loss: Longs, gang_loss: Longs, spare: Longs) -> Longs:
-    """A gang without spare members shares its loss among those on one node, by GPUs: all of them lose it together."""
-    weight = loss.copy()
+def _weights(snapshot: Snapshot, may: Bools, cost: Longs, gang_cost: Longs, spare: Longs) -> Longs:
+    """A gang without spare members shares its cost among those on one node, by GPUs: all of them lose it together."""
+    weight = cost.copy()
     rows = np.flatnonzero(may & (snapshot.pod_gang != UNKNOWN))
     rows = rows[spare[snapshot.pod_gang[rows]] == 0]
     if len(rows):
@@ -115,5 +139,5 @@ def _weights(snapshot: Snapshot, may: Bools, loss: Longs, gang_loss: Longs, spar
         _, same = np.unique(gang * len(snapshot.node_name) + node, return_inverse=True)
         gpus = snapshot.pod_gpus[rows].astype(np.int64)
         together = np.maximum(np.bincount(same, weights=gpus).astype(np.int64)[same], 1)
-        weight[rows] = np.maximum(gang_loss[gang] * gpus // together, 0)
+        weight[rows] = np.maximum(gang_cost[gang] * gpus // together, 0)
     return weight

@@ -41,7 +41,7 @@ def pruned(hunt: Hunt, reliefs: Sequence[Relief]) -> Hunt:
 
 
 def improved(hunt: Hunt, reliefs: Sequence[Relief], again: Callable[[Hunt], Hunt | None]) -> Hunt:
-    """A set that loses less, found by seating the job ``again`` with some of its victims left alone; else the same."""
+    """A set that costs less, found by seating the job ``again`` with some of its victims left alone; else the same."""
     tries, left = TRIES, _spared(hunt)
     while left and tries > 0:
         group, left, tries = left[0], left[1:], tries - 1
@@ -51,7 +51,7 @@ def improved(hunt: Hunt, reliefs: Sequence[Relief], again: Callable[[Hunt], Hunt
         if found is None:
             continue
         better = pruned(replace(found, candidates=hunt.candidates), reliefs)
-        if (better.loss(), len(better.chosen)) < (hunt.loss(), len(hunt.chosen)):
+        if (better.cost(), len(better.chosen)) < (hunt.cost(), len(hunt.chosen)):
             hunt, left = better, _spared(better)
     return hunt
 
@@ -76,4 +76,4 @@ def _groups(hunt: Hunt) -> list[tuple[int, ...]]:
         spare = int(hunt.prey.spare[gang]) if gang >= 0 else 0
         kept = islice(combinations(pods, spare), TRIES) if spare else ()
         found += [tuple(p for p in pods if p not in some) for some in kept]
-    return sorted(found, key=lambda pods: (-int(hunt.prey.loss[list(pods)].sum()), pods))
+    return sorted(found, key=lambda pods: (-int(hunt.scale.cost[list(pods)].sum()), pods))

@@ -1,124 +1,86 @@
-"""Whose end would let a waiting job start: the set of least loss that really makes it fit, all of it, in one domain.
+"""Whose end would let a waiting job start: the set of least cost that really makes it fit, all of it, in one domain.
 
 Only an HP job is given victims, and only where it fits once they have left; nobody is named for a job that cannot run.
 Two grounds are kept apart: *preempt*, by standing (LP pods of no higher priority), and *reclaim*, the claimant's own
 share from tenants that borrow it, whatever their pods' priority.  What is freed is held for the claimant until the last
 of them has left.  Pods that are leaving already are waited for before anybody else is named.
+
+The cost is that of all terms of ``performance.stopping``; for one pod it is the least among the sets that lose no more
+than the OSDI '26 study's own rule would, by its own measure: so by neither of the two is there more to lose.
 """
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scheduler.cluster.snapshot import ABSENT, UNKNOWN, Bools, Longs, Snapshot
+from scheduler.cluster.snapshot import UNKNOWN, Bools, Longs, Snapshot
+from scheduler.placement.answers import answer_of, charged
 from scheduler.placement.homes import domains_of, pools_of
-from scheduler.placement.hunt import NEVER, Hunt, Unit, cheapest, least_losses, most_seats, standing
+from scheduler.placement.hunt import NEVER, Hunt, Unit, cheapest, least_costs, most_seats, standing
+from scheduler.placement.named import (
+    BUDGET,
+    LP_CLAIMS,
+    NO_NODE,
+    NO_RELIEF,
+    NO_SET,
+    NOT_WAITING,
+    PREEMPT,
+    RECLAIM,
+    Claim,
+    Victim,
+    VictimRules,
+    Victims,
+)
 from scheduler.placement.prey import Prey, prey_of
-from scheduler.placement.sparing import Relief, given, improved, pruned
+from scheduler.placement.sparing import given, improved, pruned
+from scheduler.placement.studied import Studied, studied
 from scheduler.placement.unaided import unaided
-from scheduler.plan.ask import within
 from scheduler.plan.waiting import levels_of, mates, on_devices, one_model, waiting_of
 
-PREEMPT, RECLAIM = "preempt", "reclaim"
-# Why nobody is named; "" where the answer is a set, which may be empty.
-NOT_WAITING, LP_CLAIMS, NO_NODE, NO_SET, NO_RELIEF, BUDGET = (
-    "not_waiting", "lp", "no_node", "no_victims", "no_relief", "budget_ran_out",
-)  # fmt: skip
-PLACES = 8  # domains, or GPU models in them, that are tried for a job that needs one
-GPU_SECOND = 1000  # losses are counted in thousandths
+__all__ = [
+    "BUDGET", "LP_CLAIMS", "NOT_WAITING", "NO_NODE", "NO_RELIEF", "NO_SET", "PREEMPT", "RECLAIM", "Claim", "Victim",
+    "VictimRules", "Victims", "claim_of", "find_victims",
+]  # fmt: skip
 
-# Loss, pods stopped, GPUs stopped, whether it waits for others, node; None: so much at least.  Waiting is no loss, so
+PLACES = 8  # domains, or GPU models in them, that are tried for a job that needs one
+
+# Cost, pods stopped, GPUs stopped, whether it waits for others, node; None: so much at least.  Waiting is no cost, so
 # that it never weighs as much as a pod that is stopped.
 Entry = tuple[int, int, int, bool, int, tuple[Unit, ...] | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VictimRules:
-    """Raises ``ParamError`` for the first field out of range."""
-
-    assumed_age_s: int = 1_800  # of work lost by a job that reports no checkpoint
-    nodes: int = 2_000  # that are looked at exactly for one job
-
-    def __post_init__(self) -> None:
-        within("assumed_age_s", self.assumed_age_s, 0, 31 * 86_400)
-        within("nodes", self.nodes, 1, 1_000_000)
-
-
-@dataclass(frozen=True, slots=True)
-class Victim:
-    pod: int  # row
-    node: int
-    ground: str  # PREEMPT or RECLAIM
-    gpu_milli: int
-    age_s: int  # of work that is lost
-    assumed: bool  # its age is assumed: it reports no checkpoint
-    loss_milli: int  # thousandths of GPU-seconds
-    part: str  # "pod", "surplus" of a gang that goes on, or "gang" of one that ends whole
-
-    @property
-    def gpu_seconds(self) -> float:
-        return self.loss_milli / GPU_SECOND
-
-
-@dataclass(frozen=True, slots=True)
-class Victims:
-    """``ok``: the job fits once ``victims`` and ``leaving`` have left; both empty: it fits now."""
-
-    ok: bool
-    placed: tuple[tuple[int, int], ...] = ()  # pod, node
-    victims: tuple[Victim, ...] = ()
-    leaving: tuple[int, ...] = ()  # pods on those nodes that are leaving already and are waited for
-    held_until_s: int | None = None  # the last of ``leaving`` must be gone; None: none is leaving, or nobody knows
-    reason: str = ""  # why not, of the words above
-    detail: str = ""  # a sentence
-
-    @property
-    def loss_milli(self) -> int:
-        return sum(victim.loss_milli for victim in self.victims)
-
-    @property
-    def gpu_seconds(self) -> float:
-        return self.loss_milli / GPU_SECOND
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """``reclaim``: LP pods that use what is the claimant's own share; ``relief``: what must be freed beside room.
-
-    ``awaited``: pods that are leaving already and whose share the claimant needs, wherever they stand; ``awaited_on``:
-    such pods for each GPU model that it might be on.
-    """
-
-    pods: tuple[int, ...]  # pending, rows
-    reclaim: frozenset[int] = frozenset()
-    awaited: frozenset[int] = frozenset()
-    awaited_on: Mapping[int, frozenset[int]] = field(default_factory=dict)
-    reliefs: tuple[Relief, ...] = ()
-    forbidden: frozenset[int] = field(default_factory=frozenset)  # nodes that are no use to its pods that use quota
-    below: Bools | None = None  # [p] who stands below the claimant and may be preempted; None: no higher priority
 
 
 def find_victims(
     snapshot: Snapshot, claim: Claim, *, now_s: int | None = None, rules: VictimRules | None = None,
     prey: Prey | None = None,
 ) -> Victims:  # fmt: skip
-    """Least loss, then fewest pods, then fewest GPUs, then the first node by name.
+    """Least cost, then fewest pods, then fewest GPUs, then the first node by name.
 
     ``prey`` is worked out where not given; it serves all claims on one snapshot.  One pod without a relief gets the
     best set there is, unless ``rules.nodes`` ends the search, which the answer says; gangs get a good one.
     """
     rules = rules or VictimRules()
-    prey = prey or prey_of(snapshot, snapshot.now_s if now_s is None else now_s, rules.assumed_age_s)
     if not claim.pods:
         return Victims(False, reason=NOT_WAITING, detail="Nobody of it waits for a place.")
     if snapshot.pod_lp[list(claim.pods)].any():
         return Victims(False, reason=LP_CLAIMS, detail="An LP job is never given victims.")
+    instant = snapshot.now_s if now_s is None else now_s
+    prey = prey or prey_of(snapshot, instant, rules.assumed_age_s, rules.costs)
+    found = _found(prey, claim, rules)
+    if not found.ok and rules.guaranteed_last and prey.guarded.any():
+        more = prey_of(prey.snapshot, prey.now_s, rules.assumed_age_s, rules.costs, guaranteed=True)
+        last = _found(more, claim, rules)
+        return last if last.ok else found
+    return found
+
+
+def _found(prey: Prey, claim: Claim, rules: VictimRules) -> Victims:
     candidates = _candidates(prey, claim)
+    scale = prey.total if rules.whole_cost else prey.lost
     hunts = []
     for first in (False, True) if claim.reliefs else (False,):
-        hunt: Hunt | None = Hunt(prey, candidates)
+        hunt: Hunt | None = Hunt(prey, candidates, scale)
         if first:
             hunt = _relieved(hunt, claim) if hunt else None
         hunt = _seated(hunt, claim, rules) if hunt else None
@@ -129,7 +91,7 @@ def find_victims(
         hunts = [improved(one, claim.reliefs, lambda less: _again(less, claim, rules)) for one in hunts]
     if not hunts:
         return _refusal(prey, claim, candidates, rules)
-    return _answer(min(hunts, key=lambda hunt: (hunt.loss(), len(hunt.chosen))), claim)
+    return answer_of(min(hunts, key=lambda hunt: (hunt.cost(), len(hunt.chosen))), claim)
 
 
 def claim_of(snapshot: Snapshot, name: str) -> Claim | None:
@@ -175,11 +137,38 @@ def _placed(hunt: Hunt, claim: Claim, rules: VictimRules) -> Hunt | None:
     wide = {p: int(hunt.prey.rules.eligible(p).sum()) for p in claim.pods} if len(claim.pods) > 1 else {}
     asks = (-size, -snapshot.pod_cpu_milli, -snapshot.pod_memory_mib)
     pods = sorted(claim.pods, key=lambda p: (int(asks[0][p]), wide.get(p, 0), *(int(a[p]) for a in asks[1:]), p))
-    best: Hunt | None = None
     places = _places(hunt, claim)
+    if len(pods) == 1 and rules.whole_cost and rules.within_study and not claim.reliefs:
+        return _within_study(hunt, pods[0], places, rules)
+    return _best(hunt, pods, places, rules)
+
+
+def _within_study(hunt: Hunt, pod: int, places: "list[_Place]", rules: VictimRules) -> Hunt | None:
+    """One pod at least cost, among the sets that lose no more than the study's rule would."""
+    snapshot = hunt.prey.snapshot
+    masks = [place.of(snapshot, pod) for place in places[:PLACES]]
+    limited = studied(hunt, pod, np.logical_or.reduce(masks)) if masks else None
+    if limited is None or limited.limit is None:
+        return _best(hunt, [pod], places, rules)
+    trial = replace(hunt.copy(), limit=limited.limit)
+    best = _best(trial, [pod], places, rules, limited)
+    hunt.cut |= trial.cut
+    if limited.units is not None:  # no search that ends early is worse than the rule
+        theirs = {p for unit in limited.units for p in unit.pods}
+        rule = replace(hunt.copy(), chosen=hunt.chosen | theirs, placed={limited.node: [pod]})
+        best = rule if best is None or (rule.cost(), len(rule.chosen)) < (best.cost(), len(best.chosen)) else best
+    if best is None:  # the limit is below the rule's own set: what loses least by C is within it, too
+        best = _best(replace(hunt.copy(), scale=hunt.prey.lost), [pod], places, rules)
+    return None if best is None else replace(best, limit=None, scale=hunt.scale)
+
+
+def _best(
+    hunt: Hunt, pods: Sequence[int], places: "list[_Place]", rules: VictimRules, limited: Studied | None = None
+) -> Hunt | None:
+    best: Hunt | None = None
     for place in places[:PLACES]:
         trial = hunt.copy()
-        if _fill(trial, pods, place, rules) and (best is None or trial.loss() < best.loss()):
+        if _fill(trial, pods, place, rules, limited) and (best is None or trial.cost() < best.cost()):
             best = trial
         hunt.cut |= trial.cut
     hunt.cut |= best is None and len(places) > PLACES
@@ -196,12 +185,7 @@ class _Place:
 
     def of(self, snapshot: Snapshot, pod: int) -> Bools:
         inside = self.on_model if on_devices(snapshot, pod) else self.wide
-        return inside & ~self.closed if _charged(snapshot, pod) else inside
-
-
-def _charged(snapshot: Snapshot, pod: int) -> bool:
-    """Whether it uses quota: devices, not slices of them."""
-    return bool(snapshot.pod_gpus[pod]) and not snapshot.pod_specs[snapshot.pod_spec[pod]].mig
+        return inside & ~self.closed if charged(snapshot, pod) else inside
 
 
 def _places(hunt: Hunt, claim: Claim) -> list[_Place]:
@@ -230,9 +214,9 @@ def _rated(hunt: Hunt, claim: Claim, pools: Longs) -> Iterator[tuple[int, int]]:
     snapshot = hunt.prey.snapshot
     largest = max(claim.pods, key=lambda p: (int(snapshot.pod_gpus[p]), -p))
     alike = sum(_kind(snapshot, p) == _kind(snapshot, largest) for p in claim.pods)  # others may need far less
-    bounds, _ = least_losses(hunt, largest)
+    bounds, _ = least_costs(hunt, largest)
     open_to = (pools != UNKNOWN) & (bounds < NEVER)
-    if _charged(snapshot, largest):
+    if charged(snapshot, largest):
         open_to &= ~_closed(snapshot, claim)
     seats = np.where(open_to, most_seats(hunt, largest), 0)
     for d in np.unique(pools[pools != UNKNOWN]).tolist():
@@ -241,7 +225,11 @@ def _rated(hunt: Hunt, claim: Claim, pools: Longs) -> Iterator[tuple[int, int]]:
             yield d, int(np.sort(np.repeat(bounds[mine], seats[mine]))[:alike].sum())
 
 
-def _fill(hunt: Hunt, pods: Sequence[int], place: _Place, rules: VictimRules) -> bool:
+def _exact(hunt: Hunt, pod: int, node: int, units: tuple[Unit, ...]) -> Entry:
+    return *standing(hunt.prey, units), bool(hunt.waits(node, [pod])), node, units
+
+
+def _fill(hunt: Hunt, pods: Sequence[int], place: _Place, rules: VictimRules, limited: Studied | None = None) -> bool:
     """Every pod where it costs least, one after another; on each node exactly, as far as its bound is of interest."""
     alike: tuple[object, ...] = ()
     heap: list[Entry] = []
@@ -249,7 +237,7 @@ def _fill(hunt: Hunt, pods: Sequence[int], place: _Place, rules: VictimRules) ->
     for pod in pods:
         if _kind(hunt.prey.snapshot, pod) != alike:
             alike = _kind(hunt.prey.snapshot, pod)
-            heap = _entries(hunt, pod, place.of(hunt.prey.snapshot, pod))
+            heap = _entries(hunt, pod, place.of(hunt.prey.snapshot, pod), limited)
         chosen = None
         while heap and chosen is None:
             *_, node, units = heapq.heappop(heap)
@@ -262,19 +250,20 @@ def _fill(hunt: Hunt, pods: Sequence[int], place: _Place, rules: VictimRules) ->
                 return False
             exact = cheapest(hunt, node, pod)
             if exact is not None:
-                loss, stopped, gpus = standing(hunt.prey, exact)
-                heapq.heappush(heap, (loss, stopped, gpus, bool(hunt.waits(node, [pod])), node, exact))
+                heapq.heappush(heap, _exact(hunt, pod, node, exact))
         if chosen is None:
             return False
         _take(hunt, heap, pod, *chosen)
     return True
 
 
-def _entries(hunt: Hunt, pod: int, nodes: Bools) -> list[Entry]:
+def _entries(hunt: Hunt, pod: int, nodes: Bools, limited: Studied | None = None) -> list[Entry]:
     """What each node costs at least; no two compare further than to the node."""
-    bounds, must = least_losses(hunt, pod)
+    bounds, must = least_costs(hunt, pod)
     opened = [int(hunt.prey.snapshot.pod_node[p]) for p in hunt.chosen]  # of whom the bound does not know
     bounds[opened], must[opened] = np.where(bounds[opened] < NEVER, 0, NEVER), False
+    if limited is not None and limited.limit is not None:
+        nodes = nodes & (limited.floor <= limited.limit)
     rows = np.flatnonzero(nodes & (bounds < NEVER))
     heap: list[Entry] = [
         (loss, int(some), 0, False, node, None)
@@ -326,53 +315,10 @@ def _relieved(hunt: Hunt, claim: Claim) -> Hunt | None:
     return hunt
 
 
-def _answer(hunt: Hunt, claim: Claim) -> Victims:
-    prey, snapshot = hunt.prey, hunt.prey.snapshot
-    placed = sorted((pod, node) for node, pods in hunt.placed.items() for pod in pods)
-    leaving, until = _leaving(hunt, claim)
-    victims = tuple(_victim(hunt, claim, p) for p in sorted(hunt.chosen, key=lambda p: (-int(prey.loss[p]), p)))
-    names = ", ".join(sorted({snapshot.node_name[n] for _, n in placed}))
-    if victims:
-        detail = f"It fits on {names} when they have left; what they free is held for it until the last one has."
-    elif leaving:
-        detail = f"It fits on {names} when those who are leaving have left; nobody else is named."
-    else:
-        detail = f"It fits on {names} without anybody's end."
-    return Victims(True, tuple(placed), victims, leaving, until, "", detail)
-
-
-def _victim(hunt: Hunt, claim: Claim, pod: int) -> Victim:
-    prey, snapshot = hunt.prey, hunt.prey.snapshot
-    gang, part = int(snapshot.pod_gang[pod]), "pod"
-    if gang != UNKNOWN:
-        part = "gang" if hunt.stopped_of(gang) > prey.spare[gang] else "surplus"
-    return Victim(
-        pod=pod,
-        node=int(snapshot.pod_node[pod]),
-        ground=RECLAIM if pod in claim.reclaim else PREEMPT,
-        gpu_milli=int(snapshot.pod_gpus[pod]) * int(snapshot.pod_gpu_milli[pod]),
-        age_s=int(prey.age_s[pod]),
-        assumed=bool(prey.assumed[pod]),
-        loss_milli=int(prey.loss[pod]),
-        part=part,
-    )
-
-
-def _leaving(hunt: Hunt, claim: Claim) -> tuple[tuple[int, ...], int | None]:
-    """Who is leaving and keeps somebody's room or share until then, and when the last must be gone."""
-    snapshot = hunt.prey.snapshot
-    on = {int(snapshot.node_model[n]) for n, pods in hunt.placed.items() if any(_charged(snapshot, p) for p in pods)}
-    share = claim.awaited.union(*(claim.awaited_on.get(model, ()) for model in on))
-    needed = sorted({*share, *(p for node in hunt.placed for p in hunt.waits(node))})
-    ends = [int(snapshot.pod_deleted_at_s[p]) + int(snapshot.pod_grace_s[p]) for p in needed
-            if ABSENT not in (snapshot.pod_deleted_at_s[p], snapshot.pod_grace_s[p])]  # fmt: skip
-    return tuple(needed), max(ends) if ends and len(ends) == len(needed) else None
-
-
 def _refusal(prey: Prey, claim: Claim, candidates: Bools, rules: VictimRules) -> Victims:
     """Why there is no set: told apart are a node that is nowhere, a set that is too small and a search that ended."""
     snapshot, pod = prey.snapshot, claim.pods[0]
-    hunt = Hunt(prey, candidates)
+    hunt = Hunt(prey, candidates, prey.lost)
     may = snapshot.node_usable & prey.rules.eligible(pod)
     if not may.any():
         return Victims(False, reason=NO_NODE, detail="No node that is in service may run it, whoever leaves.")
@@ -381,7 +327,7 @@ def _refusal(prey: Prey, claim: Claim, candidates: Bools, rules: VictimRules) ->
         return Victims(False, reason=NO_RELIEF, detail="Its tenant's own LP pods do not give back enough of the cap.")
     if hunt.cut:
         return Victims(False, reason=BUDGET, detail=f"The search ended after {rules.nodes} nodes without an answer.")
-    bounds, _ = least_losses(hunt, pod)
+    bounds, _ = least_costs(hunt, pod)
     masks = [place.of(snapshot, pod) for place in _places(hunt, claim)]
     rows = np.flatnonzero(np.logical_or.reduce([np.zeros(len(may), np.bool_), *masks]) & (bounds < NEVER))
     return Victims(False, reason=NO_SET, detail=_nearest(hunt, pod, rows.tolist()))
