@@ -101,6 +101,7 @@ INSTALLED_APPS = [
     "console.policies",
     "console.plans",
     "console.automation",
+    "console.standby",
     "console.prices",
     "console.consolidation",
     "console.placement",

@@ -14,8 +14,8 @@ from console.rest.ids import RowConverter
 
 register_converter(RowConverter, "row")
 APPS = (
-    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "prices", "consolidation", "placement",
-    "queue", "spot", "simulation", "routines", "campaigns", "oncall", "overview",
+    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "standby", "prices",
+    "consolidation", "placement", "queue", "spot", "simulation", "routines", "campaigns", "oncall", "overview",
 )  # fmt: skip
 
 

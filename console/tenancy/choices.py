@@ -33,7 +33,7 @@ class Tier(TextChoices):
     LP = "lp", "LP"
 
 
-_OWN = frozenset({"inventory.view_own", "tenancy.view_own", "prices.view_price"})
+_OWN = frozenset({"inventory.view_own", "tenancy.view_own", "prices.view_price", "standby.view_own"})
 _VIEW = _OWN | {
     "inventory.view_fleet",
     "policies.view_policy",
@@ -43,6 +43,7 @@ _VIEW = _OWN | {
     "tenancy.view_tenants",
     "simulation.view_study",
     "spot.view_pool",
+    "standby.view_pool",
     "prices.view_proposal",
 }
 _OPERATE = _VIEW | {
@@ -53,9 +54,10 @@ _OPERATE = _VIEW | {
     "plans.set_freeze",
     "tenancy.set_quotas",
     "simulation.run_study",
+    "standby.recall",
     "prices.propose_price",
 }
-_TENANT = _OWN | {"spot.view_own", "spot.ask_lease", "inventory.answer_release"}
+_TENANT = _OWN | {"standby.set_window", "standby.recall", "spot.view_own", "spot.ask_lease", "inventory.answer_release"}
 
 PERMISSIONS: dict[str, frozenset[str]] = {
     Role.VIEWER: _VIEW,
@@ -95,6 +97,10 @@ WORDS = {
     "spot.view_own": "see the spot capacity of its own tenants",
     "spot.ask_lease": "ask for spot capacity, or give it back",
     "spot.view_pool": "see the spot capacity of all tenants",
+    "standby.view_own": "see the standby windows of its own tenants",
+    "standby.view_pool": "see the whole standby pool",
+    "standby.set_window": "say when workloads of its tenants sleep",
+    "standby.recall": "recall standby",
     "prices.view_price": "see prices of spot capacity",
     "prices.view_proposal": "see proposals of prices, which name everybody's use",
     "prices.propose_price": "propose prices",

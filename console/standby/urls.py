@@ -1,0 +1,2 @@
+urlpatterns: list[object] = []
+api_urlpatterns: list[object] = []
