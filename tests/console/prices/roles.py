@@ -50,7 +50,7 @@ ROUTES = (
     Route("api:price-history", SIGNED_IN, make=priced),
     Route("api:price-terms", SIGNED_IN, make=priced),
     Route("api:price-terms", APPROVERS, "put", 428, priced, {"change_percent": 4, **SAID}),
-    Route("api:price-proposals", FLEET, make=drafted),
+    Route("api:price-proposals", FLEET, make=priced),
     Route("api:price-proposals", OPERATORS, "post", 202, priced, {"gpu_models": [H100]}),
     Route("api:price-proposal", FLEET, make=drafted),
     Route("api:price-proposal", OPERATORS, "patch", 428, drafted, EDIT),
