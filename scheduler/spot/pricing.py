@@ -89,9 +89,14 @@ def step_range(cents: int, rules: PriceRules, floor_cents: int, on_demand_cents:
 
 
 def quote(
-    model: str, readings: Readings, standing: Standing | None = None, at_s: int = 0, rules: PriceRules | None = None
-) -> Quote:
-    """The price that should be in force from ``at_s`` on."""
+    model: str, readings: Readings, standing: Standing | None = None, at_s: int = 0,
+    rules: PriceRules | None = None, within: tuple[int, int] | None = None,
+) -> Quote:  # fmt: skip
+    """The price that should be in force from ``at_s`` on.
+
+    ``within``: (lowest, highest) that its keeper allows beside the rules' own step, as where several prices of one
+    period bind; like the step it gives way to the range.
+    """
     rules = rules or PriceRules()
     level = level_of(readings, rules)
     reason = _refusal(model, readings, level, rules)
@@ -99,7 +104,7 @@ def quote(
         return no_quote(model, reason, readings.on_demand_cents)
     floor, ceiling = price_range(readings.on_demand_cents, rules, readings.sleep_cents)
     wish = nearest_cents(level.target)
-    cents, reason = _bounded(wish, standing, at_s, (floor, ceiling), rules)
+    cents, reason = _bounded(wish, standing, at_s, (floor, ceiling), rules, within)
     earlier = standing.readings if standing else None
     then = level_of(earlier, rules) if earlier else None
     then, earlier = (then, earlier) if then is not None else (neutral_level(level, rules), None)
@@ -128,8 +133,9 @@ def _refusal(model: str, readings: Readings, level: Level | None, rules: PriceRu
 
 
 def _bounded(
-    wish: int, standing: Standing | None, at_s: int, ends: tuple[int, int], rules: PriceRules
-) -> tuple[int, str]:
+    wish: int, standing: Standing | None, at_s: int, ends: tuple[int, int], rules: PriceRules,
+    within: tuple[int, int] | None,
+) -> tuple[int, str]:  # fmt: skip
     """(price, what held it)."""
     floor, ceiling = ends
     aim = min(max(wish, floor), ceiling)
@@ -142,7 +148,9 @@ def _bounded(
     if at_s - standing.since_s < rules.period_s:
         return kept, PERIOD if kept == standing.cents else FLOOR if kept == floor else CEILING
     low, high = step_range(standing.cents, rules, floor, ceiling)
-    cents = min(max(aim, low), high)
+    if within is not None and within[0] <= within[1]:
+        low, high = (min(max(end, within[0]), within[1]) for end in (low, high))
+    cents = min(max(min(max(aim, low), high), floor), ceiling)
     return cents, end if cents == aim else STEP
 
 

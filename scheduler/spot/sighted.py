@@ -4,6 +4,7 @@ A snapshot is an instant: it has no past, so nothing is said of reclaims, of who
 """
 
 from collections import defaultdict
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,22 +23,40 @@ def models_of(snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(snapshot.models[m] for m in some.tolist())
 
 
-def readings_of(
-    snapshot: Snapshot, on_demand_cents: dict[str, int | None], rules: DemandRules | None = None
-) -> dict[str, Readings]:
-    """By GPU model of the snapshot; what may run on several models waits for each by its part of what can be lent."""
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One GPU model in one snapshot, GPUs in thousandths; ``held`` and ``waiting`` by tenant, "" for nobody's."""
+
+    standby_milli: int  # asleep on nodes in service, lent or not
+    idle_milli: int  # free there, or held by LP pods that borrow from no sleeper
+    held: dict[str, int]  # by LP pods
+    waiting: dict[str, int]  # what pending LP pods ask for
+
+    @property
+    def uses(self) -> list[TenantUse]:
+        tenants = sorted({*self.held, *self.waiting})
+        return [TenantUse(tenant, self.held.get(tenant, 0), self.waiting.get(tenant, 0)) for tenant in tenants]
+
+
+def seen_of(snapshot: Snapshot) -> dict[str, Seen]:
+    """By GPU model; what may run on several models waits for each by its part of what can be lent."""
     asleep, idle, held = _lendable(snapshot)
     supply = {model: asleep[model] + idle[model] for model in models_of(snapshot)}
     waiting = _waiting(snapshot, supply)
+    return {model: Seen(asleep[model], idle[model], dict(held[model]), dict(waiting[model])) for model in supply}
+
+
+def readings_of(
+    snapshot: Snapshot, on_demand_cents: dict[str, int | None], rules: DemandRules | None = None
+) -> dict[str, Readings]:
+    """By GPU model of the snapshot."""
     found = {}
-    for model, milli in supply.items():
-        tenants = sorted({*held[model], *waiting[model]})
-        uses = [TenantUse(tenant, held[model][tenant], waiting[model][tenant]) for tenant in tenants]
-        wanted = counted(uses, milli, rules)
+    for model, seen in seen_of(snapshot).items():
+        wanted = counted(seen.uses, seen.standby_milli + seen.idle_milli, rules)
         found[model] = Readings(
             on_demand_cents=on_demand_cents.get(model),
-            standby_milli=asleep[model],
-            idle_milli=idle[model],
+            standby_milli=seen.standby_milli,
+            idle_milli=seen.idle_milli,
             paid_milli=wanted.paid_milli,
             waiting_milli=wanted.waiting_milli,
         )

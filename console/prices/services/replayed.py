@@ -13,6 +13,12 @@ def pair_of(found: Preview) -> dict[str, Any]:
     return {"now": _figures(found, found.present_cents), "then": _figures(found, found.proposed_cents)}
 
 
+def others_of(found: Preview) -> list[dict[str, Any]]:
+    """The same under other prices, the lowest first."""
+    known = {found.present_cents, found.proposed_cents}
+    return [_figures(found, cents) for cents in sorted({one.price_cents for one in found.outcomes} - known)]
+
+
 def _figures(found: Preview, cents: int) -> dict[str, Any]:
     under = sorted((one for one in found.outcomes if one.price_cents == cents), key=lambda one: one.elasticity_percent)
     middle = under[len(under) // 2]

@@ -91,6 +91,13 @@ def test_one_step_a_day_at_most_and_what_was_held_back_follows() -> None:
     assert (after.cents, held.said) == (248, "the price stood 29 % below what it should have been")
 
 
+def test_its_keeper_may_allow_less_than_a_step() -> None:
+    rush, before = usual(waiting_milli=119_000), Standing(206, 0, USUAL)
+    assert quote("H100", rush, before, DAY_S, within=(200, 210)).cents == 210
+    assert quote("H100", rush, before, DAY_S, within=(200, 900)).cents == 226
+    assert quote("H100", usual(on_demand_cents=150), before, DAY_S, within=(200, 210)).cents == 150
+
+
 @pytest.mark.parametrize(
     ("model", "changed", "reason"),
     [
