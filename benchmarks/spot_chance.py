@@ -1,8 +1,8 @@
 """Do the chances to start hold?  Told from the past alone, scored on what then happened.
 
-    python -m benchmarks.spot_chance [--seeds 10] [--demand 1.0 0.5] [--asks 600]
+    python -m benchmarks.spot_chance [--seeds 10] [--demand 1.0 0.5] [--asks 400]
 
-Worlds: the twin of the spot trace (all pools but A10, days 60 to 80) and ASI-like days (300 nodes, 20 days, services
+Worlds: the twin of the spot trace (all pools but A10, days 60 to 72) and ASI-like days (300 nodes, 12 days, services
 that sleep around midnight).  Spot jobs are those of the trace, as many of them as ask for ``--demand`` times the
 GPU-hours that high-priority work leaves.  They run under the study's order of nodes and its rule of victims; every
 spot job that arrives in the second half is an ask, and its chance is told from the reading before it, five minutes old
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
 from scheduler.cluster.snapshot import Longs
@@ -37,7 +38,7 @@ from scheduler.spot.supply import Past
 from scheduler.worlds.spot_trace import twin_jobs, twin_nodes
 
 DAY_S, STEP_S = 86_400, 300
-TWIN_DAYS, ASI_NODES, ASI_DAYS = (60, 80), 300, 20
+TWIN_DAYS, ASI_NODES, ASI_DAYS = (60, 72), 300, 12
 LEFT_OUT = "A10"
 TARGET_POINTS = 5.0
 DRAWS = 100
@@ -52,7 +53,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--demand", type=float, nargs="+", default=[1.0, 0.5])
-    parser.add_argument("--asks", type=int, default=600, help="at most so many a seed and world")
+    parser.add_argument("--asks", type=int, default=400, help="at most so many a seed and world")
     options = parser.parse_args()
     warm_up()
     out = Console(width=160)
@@ -76,7 +77,8 @@ def _scored(world: str, seeds: int, demand: float, asks: int) -> Table:
     table = Table(
         *heads, title=f"{world}: demand {demand:g} x what is left, {seeds} seeds; half of Student's 95 % interval"
     )
-    trials = [_Trial(trace_of(world, seed, demand), seed, asks).run() for seed in range(seeds)]
+    every = track(range(seeds), world, transient=True)
+    trials = [_Trial(trace_of(world, seed, demand), seed, asks).run() for seed in every]
     for horizon in HORIZONS_S:
         rows = [trial.score(horizon) for trial in trials]
         errors = [row[2] for row in rows]

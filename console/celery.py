@@ -53,6 +53,7 @@ app.conf.beat_schedule = {
     "seat who asks for spot capacity": {"task": "spot.turn", "schedule": 2.0, "options": {"expires": 4.0}},
     "look at leases": {"task": "spot.act", "schedule": 1.0, "options": {"expires": 2.0}},
     "keep the past of spot capacity": {"task": "spot.keep_past", "schedule": 30.0, "options": {"expires": 60.0}},
+    "keep the past of spot capacity": {"task": "spot.keep_past", "schedule": 30.0, "options": {"expires": 60.0}},
     "look at prices": {"task": "prices.turn", "schedule": 5.0, "options": {"expires": 10.0}},
     "put to sleep and recall": {"task": "standby.act", "schedule": 1.0, "options": {"expires": 2.0}},
     "count what sleeps": {"task": "standby.sample", "schedule": 15.0, "options": {"expires": 30.0}},

@@ -2,8 +2,8 @@
 
 from celery import shared_task
 
-from console.spot import execution
-from console.spot.planning import seating
+from console.spot import execution, services
+from console.spot.planning import estimating, seating
 
 
 @shared_task(name="spot.turn")
@@ -14,3 +14,13 @@ def turn() -> int:
 @shared_task(name="spot.act")
 def act() -> int:
     return execution.look()
+
+
+@shared_task(name="spot.estimate")
+def estimate(estimate_id: int) -> None:
+    estimating.answer(estimate_id)
+
+
+@shared_task(name="spot.keep_past")
+def keep_past() -> int:
+    return services.keep_past()

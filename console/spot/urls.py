@@ -1,8 +1,8 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from console.spot import api
-from console.spot.views import capacity, leases, overview
+from console.spot import api, api_calibration
+from console.spot.views import calibration, capacity, leases, overview
 
 
 class LeaseActionConverter(StringConverter):
@@ -18,6 +18,7 @@ urlpatterns = [
     path("capacity/ask/", capacity.ask, name="ask"),
     path("capacity/estimate/", capacity.estimate, name="estimate"),
     path("capacity/estimates/<row:estimate_id>/", capacity.estimate_part, name="estimate-part"),
+    path("capacity/calibration/", calibration.calibration, name="calibration"),
     path("spot/", overview.overview, name="overview"),
     path("spot/leases/<row:lease_id>/", leases.lease, name="lease"),
     path("spot/leases/<row:lease_id>/<lease_action:action>/", leases.act, name="act"),
@@ -37,5 +38,6 @@ api_urlpatterns = [
     path("lease-estimates/<row:estimate_id>/", api.EstimateDetail.as_view(), name="lease-estimate"),
     path("reclaims/", api.ReclaimList.as_view(), name="reclaims"),
     path("reclaims.csv", api.ReclaimsCsv.as_view(), name="reclaims-csv"),
+    path("spot/calibration/", api_calibration.CalibrationDetail.as_view(), name="spot-calibration"),
     path("spot/bills/", api.BillList.as_view(), name="spot-bills"),
 ]

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from scheduler.spot.supply import Floats
 
@@ -136,5 +135,21 @@ def recalibration(told: Sequence[Told], prior: float = PRIOR) -> Curve:
     raw = np.array([one.said or 0.0 for one in rows])
     asks = np.array([one.asks for one in rows], np.float64)
     share = (np.array([one.started for one in rows]) + prior * raw) / (asks + prior)
-    held = isotonic_regression(share, weights=asks + prior).x
+    held = _rising(share, asks + prior)
     return Curve(tuple(raw.tolist()), tuple(np.clip(held, 0, 1).tolist()), len(told))
+
+
+def _rising(values: Floats, weights: Floats) -> Floats:
+    """The nearest values that never fall: neighbours that do are pooled (Ayer and others, 1955).
+
+    By hand, since web pages import this room and the library's costs each of their processes 40 MB.
+    """
+    pools: list[list[float]] = []  # mean, weight, how many
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        pools.append([value, weight, 1])
+        while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
+            mean, weight, count = pools.pop()
+            before = pools[-1]
+            before[0] = (before[0] * before[1] + mean * weight) / (before[1] + weight)
+            before[1], before[2] = before[1] + weight, before[2] + count
+    return np.repeat([pool[0] for pool in pools], [int(pool[2]) for pool in pools])

@@ -91,7 +91,8 @@ def chances(
 ) -> Chances:
     """``reach_s``: how far ``asked_in`` is to reach, as far as the past allows; ``ahead`` as ``supply.paths``.
 
-    A horizon for which too little was seen is None, the shorter ones are known.  Equal input, equal answer.
+    A horizon for which too little was seen is None, the shorter ones are known; what would start at once is told
+    without any past.  Equal input, equal answer.
     """
     rng = np.random.default_rng(seed)
     wanted = sorted({*horizons_s, reach_s} - {0}, reverse=True)
@@ -101,12 +102,14 @@ def chances(
         if drawn is not None:
             break
     else:
-        return Chances(dict.fromkeys(horizons_s), dict.fromkeys(horizons_s), _unseen(past))
+        # What comes is not known; whether it starts at once needs no past
+        drawn, reach = np.full((1, 1), standing.supply, np.int64), 0
     found, late = first_starts(drawn, _others(standing, past.step_s, drawn.shape, rng), np.array(probe, np.float64))
     raw: dict[int, float | None] = {}
     for horizon in horizons_s:
-        started = (found != NEVER) & (found * past.step_s <= horizon)
-        raw[horizon] = _share(int(started.sum()), draws) if horizon <= reach else None
+        started = int(((found != NEVER) & (found * past.step_s <= horizon)).sum())
+        known = horizon <= reach or (not reach and started)
+        raw[horizon] = _share(started * draws // len(found), draws) if known else None
     held = {h: None if p is None else (curves or {}).get(h, SAME).apply(p) for h, p in raw.items()}
     return Chances(raw, _rising(held), "" if None not in raw.values() else _unseen(past), late, past.step_s)
 

@@ -37,15 +37,18 @@ def outlay(ask: Ask, cents: int | None, lives: Survival, *, seed: int) -> Outlay
         return Outlay(None, None, None, None, "there is no quote")
     rate = cents * ask.gpus / HOUR_S
     if not lives.known:
-        return Outlay(
-            math.ceil(rate * ask.run_s), None, None, None, f"reclaims to be expected are not known: {lives.why}"
-        )
+        return Outlay(_whole(rate * ask.run_s), None, None, None, f"reclaims to be expected are not known: {lives.why}")
     paid, reclaims, done = _lived(ask, lives, seed)
     if done.mean() < 1 - HARDLY:
         return Outlay(None, None, None, None, "with the checkpoints that it writes it may never finish")
     costs, ends = np.sort(paid[done]) * rate, np.sort(reclaims[done])
     low, high = (int(q * (len(costs) - 1)) for q in (0.1, 0.9))
-    return Outlay(math.ceil(costs[low]), math.ceil(costs[high]), int(ends[low]), int(ends[high]))
+    return Outlay(_whole(costs[low]), _whole(costs[high]), int(ends[low]), int(ends[high]))
+
+
+def _whole(cents: float) -> int:
+    """Rounded up, and not by what a float is off."""
+    return math.ceil(round(cents, 6))
 
 
 def _lived(ask: Ask, lives: Survival, seed: int) -> tuple[Floats, Floats, Floats]:

@@ -29,7 +29,7 @@ MOST_OTHERS = 3  # other GPU models that are told
 class Market:
     """One GPU model.  ``cents`` of a GPU-hour, None: no quote; ``speed`` beside other models, None: not measured."""
 
-    past: Past | None
+    past: Past  # without steps where nobody saw it yet
     standing: Standing
     lives: Survival
     cents: int | None = None
@@ -115,9 +115,7 @@ def tell(scene: Scene, tenant: str, ask: Ask, *, reach_s: int = 0) -> Told:
 def _of_model(scene: Scene, ask: Ask, model: str, wait: Wait | None, reach_s: int) -> Told:
     market = scene.markets[model]
     unknown, found = [], None
-    if market.past is None:
-        unknown.append(f"what spot work could hold of {model} was not seen before")
-    elif market.cents is None or (ask.limit_cents is not None and market.cents > ask.limit_cents):
+    if market.cents is None or (ask.limit_cents is not None and market.cents > ask.limit_cents):
         unknown.append("no chance is told while the price keeps it out")
     else:
         found = chances(

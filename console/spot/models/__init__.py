@@ -1,7 +1,8 @@
 """Rows of spot capacity, one file for each concern."""
 
+from console.spot.models.calibration import ScoredChance, SupplySample
 from console.spot.models.estimates import Estimate
 from console.spot.models.leases import Lease, LeaseChange, Run, Seat
 from console.spot.models.reclaims import Reclaim
 
-__all__ = ["Estimate", "Lease", "LeaseChange", "Reclaim", "Run", "Seat"]
+__all__ = ["Estimate", "Lease", "LeaseChange", "Reclaim", "Run", "ScoredChance", "Seat", "SupplySample"]

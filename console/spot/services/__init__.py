@@ -2,6 +2,7 @@
 
 from console.spot.services.asking import ask_of
 from console.spot.services.billing import bill_so_far, sum_of
+from console.spot.services.calibration import keep_past
 from console.spot.services.deciding import ask_for, edit_draft, give_back, make_lease, withdraw
 from console.spot.services.ending import end_seats, never_came, note_trouble
 from console.spot.services.estimating import ask_estimate, begin_estimate, fail_estimate, keep_estimate
@@ -22,6 +23,7 @@ from console.spot.services.starting import (
     take_back,
     take_line,
 )
+from console.spot.services.supposing import ensure_past
 
 __all__ = [
     "NAMESPACE",
@@ -39,9 +41,11 @@ __all__ = [
     "claim_launch",
     "edit_draft",
     "end_seats",
+    "ensure_past",
     "fail_estimate",
     "give_back",
     "keep_estimate",
+    "keep_past",
     "key_of",
     "launched",
     "lines_due",

@@ -73,7 +73,11 @@ def test_too_short_a_past_says_nothing_of_long_horizons() -> None:
     assert found.raw[6 * HOUR] is None
     assert found.why == "what spot work could hold of H20 was seen for 8.0 h, which is too short"
     unseen = Past("H20", 0, STEP, np.full(200, -1, np.int64), 100)
-    assert told(unseen, Standing(40), Probe(8, 40, 1.0, 100)).raw == dict.fromkeys((900, HOUR, 6 * HOUR))
+    assert told(unseen, Standing(40), Probe(48, 40, 1.0, 100)).raw == dict.fromkeys((900, HOUR, 6 * HOUR))
+    at_once = told(unseen, Standing(40), Probe(8, 40, 1.0, 100))
+    assert [at_once.raw[h] for h in (900, HOUR, 6 * HOUR)] == pytest.approx([201 / 202] * 3)
+    behind = Standing(40, ahead=(Job(36, 8, HOUR),))
+    assert set(told(unseen, behind, Probe(8, 40, 1.0, 100)).raw.values()) == {None}
 
 
 def test_gaps_are_not_drawn_from() -> None:

@@ -77,11 +77,12 @@ def test_a_better_hour_is_named_where_there_is_one() -> None:
 
 
 def test_what_is_not_known_says_why() -> None:
-    blind = Market(None, Standing(16), survival([]))
-    found = told(world().nodes("n1", "n2"), ask(8), {GPU_MODEL: blind}).told
-    assert set(found.chance.values()) == {None} and found.run_p50_s is None and found.outlay.low_cents is None
+    blind = Market(Past(GPU_MODEL, 0, STEP, np.zeros(0, np.int64), 16), Standing(16), survival([]), cents=90)
+    found = told(world().nodes("n1", "n2"), ask(8, 3), {GPU_MODEL: blind}).told
+    assert set(found.chance.values()) == {None} and found.run_p50_s is None
+    assert (found.outlay.low_cents, found.outlay.high_cents) == (24 * 90, None)
     assert found.unknown == (
-        f"what spot work could hold of {GPU_MODEL} was not seen before",
+        f"what spot work could hold of {GPU_MODEL} was seen for 0.0 h, which is too short",
         "how long it runs before a reclaim is not known: 0 runs were seen and 0 of them reclaimed; 20 and 5 are needed",
     )
     dear = told(world().nodes("n1"), ask(8, limit_cents=50), {GPU_MODEL: market([8])}).told

@@ -1,0 +1,30 @@
+"""Whether the chances that estimates told held, as the page shows it."""
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from console.spot.api import SeesLeases
+from console.spot.choices import HORIZONS_S
+from console.spot.selectors.calibration import card
+from console.spot.serializers_calibration import CalibrationSerializer
+
+USUAL = 3600
+
+
+class CalibrationDetail(APIView):
+    permission_classes = (SeesLeases,)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("within", int, enum=list(HORIZONS_S), default=USUAL)],
+        responses=CalibrationSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        """Of all asks of 90 days, all tenants summed: what was said, what started within so many seconds, and how far
+
+        the one was from the other.  null where nobody was told such a chance.
+        """
+        said = request.query_params.get("within", "")
+        horizon = int(said) if said.isascii() and said.isdigit() and len(said) < 6 else USUAL
+        return Response(CalibrationSerializer(card(request.user, horizon)).data)

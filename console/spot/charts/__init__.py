@@ -1,0 +1,1 @@
+"""Figures of spot capacity, from rows; no database."""
