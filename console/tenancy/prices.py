@@ -5,14 +5,13 @@ What LP pays may change by the hour: who keeps such quotes registers them with t
 charged at what was in force then.
 """
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 
 from console.tenancy.choices import EntryKind, Tier
 from console.tenancy.entries import Docs
+from scheduler.pricing.anchors import anchor as published
 
 # (cluster, GPU model, tenant) -> US cents of a GPU-hour, None where nothing is decided.
 type CentsOf = Callable[[str, str, str], int | None]
@@ -21,18 +20,6 @@ type Step = tuple[datetime, int | None]  # from that full hour on, until the nex
 # (start, end) -> GPU model -> steps in time order, the first of them what was in force at the start.
 type Quoted = Callable[[datetime, datetime], Mapping[str, Sequence[Step]]]
 
-# Words that a model's name must have -> (US cents, where that was published); on demand, in the US, 2025 and 2026.
-ANCHORS: tuple[tuple[str, int, str], ...] = (
-    ("B200", 1424, "AWS p6-b200"),
-    ("H200", 791, "AWS p5en"),
-    ("H100", 688, "AWS p5"),
-    ("A100 40", 275, "AWS p4d"),
-    ("A100 80", 460, "three large clouds, lowest"),
-    ("A10G", 101, "AWS g5"),
-    ("T4", 53, "2025 list, highest"),
-    ("V100 16", 306, "AWS p3"),
-    ("MI300X", 185, "GPU clouds, highest"),
-)
 _registered: dict[str, Source] = {}
 _quoted: dict[str, Quoted] = {}
 
@@ -69,15 +56,10 @@ def quotes_between(start: datetime, end: datetime) -> tuple[str, Mapping[str, Se
     return "", {}
 
 
-@cache
 def anchor(model: str) -> Price:
-    """The published price of a model by its name; of several that fit the one with most words."""
-    words = {re.sub(r"^(\d+)GB$", r"\1", word) for word in re.split(r"[^0-9A-Z]+", model.upper())}
-    fitting = [(len(name.split()), cents, where) for name, cents, where in ANCHORS if set(name.split()) <= words]
-    if not fitting:
-        return NO_PRICE
-    _, cents, where = max(fitting)
-    return Price(cents, f"published: {where}")
+    """The published price of a model by its name."""
+    found = published(model)
+    return NO_PRICE if found is None else Price(found.cents, f"published: {found.where}")
 
 
 class Prices:
