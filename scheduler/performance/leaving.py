@@ -8,7 +8,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +17,9 @@ from scheduler.performance.exit_times import GRACE_S, ExitLaw, exit_seconds
 Floats = NDArray[np.float64]
 DRAWS = 20_000  # quantiles of a stated law that are put on the seconds
 PRIOR = 20.0  # observations that a prior counts for
-# From the last one gone to serving again.  A sleeper's process and its memories stayed, so it is woken in place; nobody
-# reports how long that takes: ours, log-normal and cut.  The median in seconds, sigma, and the longest.
-RESUME_MEDIAN_S, RESUME_SIGMA, RESUME_LONGEST_S = 5.0, 0.4, 15
-_NORMAL = NormalDist()
+# From the last one gone to serving again, any whole second from the first to the second alike.  A sleeper's process and
+# its memories stayed, so it is woken in place; nobody reports how long that takes: ours, and a simulated cluster's.
+RESUME_S = (3, 8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,18 +118,11 @@ def plus(first: Leaving, then: Leaving) -> Leaving:
     return Leaving(np.convolve(first.mass, then.mass), first.killed)
 
 
-def resume_seconds(u: float) -> float:
-    """Seconds from room to serving at the quantile ``u`` in (0, 1)."""
-    if not 0 < u < 1:
-        raise ValueError(f"a quantile lies between 0 and 1, not at {u}")
-    return min(float(RESUME_LONGEST_S), RESUME_MEDIAN_S * math.exp(RESUME_SIGMA * _NORMAL.inv_cdf(u)))
-
-
-@lru_cache(maxsize=1)
-def resuming() -> Leaving:
-    at = (np.arange(DRAWS) + 0.5) / DRAWS
-    found = _cut([resume_seconds(u) for u in at.tolist()], RESUME_LONGEST_S)
-    return Leaving(found.mass)
+@lru_cache(maxsize=8)
+def resuming(least_s: int = RESUME_S[0], most_s: int = RESUME_S[1]) -> Leaving:
+    mass = np.zeros(most_s + 1)
+    mass[least_s:] = 1 / (most_s + 1 - least_s)
+    return Leaving(mass)
 
 
 def _cut(seconds: Sequence[float], grace_s: int) -> Leaving:

@@ -90,6 +90,8 @@ class Stops:
     assumed: Bools  # its age is: it reports no checkpoint
     on_notice: Bools  # it writes one when it is told to leave
     killed: Floats  # probability that its hook is
+    write_s: Longs  # seconds in which it writes, 0 for those who do not
+    state_mib: Floats  # what it writes and reads back
     parts: dict[str, Longs]  # by name of ``TERMS``
     total: Longs  # their sum
     assumed_age_s: int  # what silent jobs are taken to lose
@@ -159,10 +161,17 @@ def stops_of(
         assumed=assumed,
         on_notice=_whole(len(gpus), rows, on_time).astype(np.bool_),
         killed=_floats(len(gpus), rows, killed),
+        write_s=_whole(len(gpus), rows, np.where(on_time, write_s, 0)),
+        state_mib=_floats(len(gpus), rows, restored),
         parts=parts,
         total=np.sum(list(parts.values()), axis=0),
         assumed_age_s=limit,
     )
+
+
+def law_for(snapshot: Snapshot, stops: Stops, pod: int, costs: StopCosts) -> Leaving:
+    """How long this pod takes to leave, by what was seen of its workload and what it writes."""
+    return _Laws(costs).of(workload_key(snapshot, pod), int(stops.write_s[pod]))
 
 
 def guaranteed_left_s(snapshot: Snapshot, rows: Longs, now_s: int) -> Longs:
