@@ -9,6 +9,7 @@ from django.core.management import call_command
 from console.oncall import services as oncall
 from console.prices import services as prices
 from console.simulation import services as simulation
+from console.spot import services as spot
 from console.tenancy import services as tenancy
 from console.tenancy.choices import DEMO_LOGINS, Role
 
@@ -45,6 +46,12 @@ def seed_study() -> bool:
     """A small study that runs as soon as there are workers, once; False where there are studies already."""
     operator = tenancy.ensure_person("operator", Role.OPERATOR, password="operator", tenants=[])
     return simulation.ensure_study(operator) is not None
+
+
+def seed_leases() -> bool:
+    """What the demo's tenant asks of spot capacity, once; False where there are leases already, or nothing lends."""
+    tenant = tenancy.ensure_person("tenant", Role.TENANT_USER, password="tenant", tenants=list(TENANTS[:1]))
+    return spot.ensure_leases(tenant) > 0
 
 
 def _seed_rota() -> None:

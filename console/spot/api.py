@@ -211,6 +211,15 @@ class BillList(APIView):
         return Response(shapes.SpotMonthSerializer(selectors.month_bills(request.user), many=True).data)
 
 
+class SpotOverview(APIView):
+    permission_classes = (SeesLeases,)
+
+    @extend_schema(responses=shapes.SpotOverviewSerializer)
+    def get(self, request: Request) -> Response:
+        """What runs, waits, was reclaimed and cost."""
+        return Response(shapes.SpotOverviewSerializer(selectors.board(request.user)).data)
+
+
 def _found(request: Request, lease_id: int) -> selectors.Detail:
     try:
         return selectors.detail(request.user, lease_id)

@@ -273,7 +273,7 @@ class SpotMonthSerializer(Shape):
     rebate_usd = serializers.SerializerMethodField()
 
     def get_gpu_hours(self, row: Any) -> float:
-        return round(row.gpu_s / HOUR_S, 4)
+        return float(round(row.gpu_s / HOUR_S, 4))
 
     def get_charge_usd(self, row: Any) -> float:
         return row.charge_cents / CENTS  # type: ignore[no-any-return]
@@ -289,6 +289,47 @@ class SpotMonthSerializer(Shape):
 
     def get_rebate_usd(self, row: Any) -> float | None:
         return _usd(row.rebate_cents)
+
+
+class SpotModelSerializer(Shape):
+    gpu_model = serializers.CharField()
+    gpus = serializers.IntegerField()
+
+
+class SpotOthersSerializer(Shape):
+    """All others together, without names."""
+
+    running_gpus = serializers.IntegerField()
+    waiting_gpus = serializers.IntegerField()
+
+
+class SpotReclaimsSerializer(Shape):
+    days = serializers.IntegerField()
+    leases = serializers.IntegerField()
+    reclaims = serializers.IntegerField()
+    killed = serializers.IntegerField()
+    median_notice_to_end_s = serializers.FloatField(source="median_s", allow_null=True)
+    lost_gpu_s = serializers.IntegerField()
+    gpu_s = serializers.IntegerField(help_text="paid for by runs that ended")
+
+
+class SpotOverviewSerializer(Shape):
+    """Leases of your tenants, or of all for those who see the pool."""
+
+    at = serializers.DateTimeField()
+    running_gpus = serializers.IntegerField(source="held.gpus")
+    by_model = serializers.SerializerMethodField()
+    borrowed_gpus = serializers.IntegerField(source="held.lent_gpus", help_text="of those that run, from sleepers")
+    waiting = serializers.IntegerField(source="held.waiting")
+    waiting_gpus = serializers.IntegerField(source="held.waiting_gpus")
+    waiting_since = serializers.DateTimeField(source="held.waiting_since", allow_null=True)
+    month = SpotMonthSerializer(source="bill")
+    reclaims = SpotReclaimsSerializer(source="month")
+    others = SpotOthersSerializer(allow_null=True, help_text="null for those who see everybody")
+
+    @extend_schema_field(SpotModelSerializer(many=True))
+    def get_by_model(self, board: Any) -> list[dict[str, Any]]:
+        return [{"gpu_model": model, "gpus": gpus} for model, gpus in board.held.by_model]
 
 
 def foretold(answer: dict[str, Any]) -> dict[str, Any]:

@@ -111,6 +111,9 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
         Shot("trade-off", "operator", TRADE_OFF, ".sim-chart .main-svg", ".sim-chart .main-svg"),
         Shot("tenants", "operator", "/tenants/"),
         Shot("tenant", "operator", "/tenants/online/"),
+        Shot("capacity", "tenant", "/capacity/", "#estimate .spot-figure", "#estimate .spot-figure"),
+        Shot("spot", "operator", "/spot/"),
+        Shot("lease", "tenant", "/spot/leases/1/"),
         Shot("audit", "operator", "/audit/"),
         Shot("login", "", "/login/"),
     ]

@@ -34,7 +34,14 @@ PAGES = (
     "/audit/",
     "/tokens/",
     "/api/docs/",
+    "/spot/",
+    "/spot/reclaims/",
+    "/spot/bills/",
+    "/spot/leases/1/",
+    "/prices/",
 )
+# Pages of others than the operator.
+THEIRS = (("tenant", "/capacity/"), ("tenant", "/spot/leases/1/"))
 TALLEST_ROW = 160
 # Two frames, so that transitions to the look have begun, and then their ends: in between a colour is neither.
 DRAWN = """async () => {
@@ -53,10 +60,10 @@ def _settled(page: Page, path: str) -> None:
         page.wait_for_selector(".opblock-tag", timeout=30_000)
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_pages(signed_in: SignedIn, path: str) -> None:
+@pytest.mark.parametrize(("who", "path"), [*(("operator", path) for path in PAGES), *THEIRS])
+def test_pages(signed_in: SignedIn, who: str, path: str) -> None:
     """Opened once and turned to each look, as a window is resized: widths and themes are the style sheet's alone."""
-    page = signed_in("operator", path=path)
+    page = signed_in(who, path=path)
     _settled(page, path)
     found = {}
     for width, theme in LOOKS:

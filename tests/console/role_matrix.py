@@ -15,7 +15,7 @@ from console.tenancy.choices import Role
 
 APPS = (
     "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "prices", "consolidation", "placement",
-    "queue", "simulation", "routines", "campaigns", "oncall", "overview",
+    "queue", "spot", "simulation", "routines", "campaigns", "oncall", "overview",
 )  # fmt: skip
 NOBODY = "nobody"  # a visitor without an account
 WHO = (NOBODY, *(role.value for role in Role))

@@ -8,8 +8,9 @@ from django.utils import timezone
 from console.inventory.archive import GoneError
 from console.prices.selectors import quotes
 from console.spot import services
-from console.spot.choices import Reason
+from console.spot.choices import Reason, State
 from console.spot.models import Lease
+from console.standby.services import promises
 from scheduler.cluster.promised import respecting
 from scheduler.cluster.snapshot import Snapshot
 from scheduler.spot.asks import Ask
@@ -40,10 +41,10 @@ def _seat(line: services.Line) -> int:
     rows = {str(row.uid): row for row in line.leases}
     models = sorted({model for row in line.leases for model in row.gpu_models})
     priced = {model: quote.cents for model, quote in quotes(models, line.at).items()}
-    held = line.promises
+    held = (*promises(line.source.pk), *line.promises)
     turn = plan_starts(
         respecting(line.snapshot, held),
-        [waiting_of(row) for row in line.leases],
+        [waiting_of(row, line) for row in line.leases],
         Limits(),
         cluster=line.cluster,
         promises=held,
@@ -68,11 +69,13 @@ def _start(row: Lease, seating: Seating, line: services.Line, cents: int | None)
     return services.start(row, seating.model, places, reading=line.reading, cents=cents, at=line.at) is not None
 
 
-def waiting_of(row: Lease) -> Waiting:
-    since = row.since if row.kept_s or row.state == "requeued" else row.asked_at or row.made_at
+def waiting_of(row: Lease, line: services.Line) -> Waiting:
+    """Instants on the reading's own clock."""
+    requeued = row.state == State.REQUEUED
+    since = row.since if requeued else row.asked_at or row.made_at
     return Waiting(
         uid=str(row.uid), tenant=row.tenant, ask=ask_of(services.ask_of(row), row.left_s),
-        since_s=int(since.timestamp()), requeued=row.state == "requeued",
+        since_s=line.snapshot.now_s - int((line.at - since).total_seconds()), requeued=requeued,
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Everything that reads; the viewer comes first and decides what is seen."""
 
 from console.spot.selectors.bills import MonthBill, month_bills, this_month
-from console.spot.selectors.capacity import Board, Held, board, held
+from console.spot.selectors.capacity import Board, Held, board, held, model_of_interest, quotes_now
 from console.spot.selectors.detail import Detail, changes_of, detail
 from console.spot.selectors.places import Place, own_tenants, place_of, places
 from console.spot.selectors.reclaims import HEAD, ReclaimFilters, Summary, lines, reclaims, summary, tenants_of
@@ -47,12 +47,14 @@ __all__ = [
     "lease_for",
     "leases",
     "lines",
+    "model_of_interest",
     "month_bills",
     "notices",
     "others_sum",
     "own_tenants",
     "place_of",
     "places",
+    "quotes_now",
     "reclaims",
     "require_seeing",
     "rows_of",

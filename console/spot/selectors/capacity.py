@@ -8,11 +8,13 @@ from typing import Any
 from django.db.models import Count
 from django.utils import timezone
 
+from console.prices.selectors import Quote, models_known, prices_in_force, quotes
 from console.spot import lifecycle
 from console.spot.choices import SeatState
-from console.spot.models import Seat
+from console.spot.models import Run, Seat
 from console.spot.selectors.bills import MonthBill, this_month
 from console.spot.selectors.reclaims import Summary, summary
+from console.spot.selectors.rows import others_sum
 from console.spot.selectors.viewing import leases
 
 
@@ -37,12 +39,13 @@ class Board:
     held: Held
     bill: MonthBill
     month: Summary
+    others: dict[str, int] | None
     at: datetime
 
 
 def board(viewer: Any, now: datetime | None = None) -> Board:
     at = now or timezone.now()
-    return Board(held(viewer), this_month(viewer, at), summary(viewer, now=at), at)
+    return Board(held(viewer), this_month(viewer, at), summary(viewer, now=at), others_sum(viewer), at)
 
 
 def held(viewer: Any) -> Held:
@@ -61,3 +64,22 @@ def held(viewer: Any) -> Held:
         waiting_since=min((since for _, _, since in waiting), default=None),
         running=mine.filter(state__in=lifecycle.HOLDING).count(),
     )  # fmt: skip
+
+
+def model_of_interest(viewer: Any, wanted: str = "") -> str:
+    """Of which a card shows the price: the one that is asked for, else what runs, else the first that has a quote."""
+    if wanted:
+        return wanted[:253]
+    mine = leases(viewer).order_by("-pk")
+    runs = Run.objects.filter(lease__in=mine, ended_at=None).order_by("-pk").values_list("gpu_model", flat=True)
+    found = runs.first() or next((models[0] for models in mine.values_list("gpu_models", flat=True)[:1]), "")
+    if found:
+        return str(found)
+    known = models_known()
+    priced = prices_in_force(known)
+    return next((one for one in known if one in priced and priced[one].cents is not None), "")
+
+
+def quotes_now() -> list[Quote]:
+    """Of every GPU model of the fleet, those with a quote first."""
+    return sorted(quotes().values(), key=lambda one: (one.cents is None, one.gpu_model))

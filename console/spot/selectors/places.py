@@ -59,7 +59,7 @@ def _of(source: Any, snapshot: archive.Snapshot | None) -> list[Place]:
         if models:
             found.append(
                 Place(
-                    source.pk, source.name, cluster.name, models, named, bool(source.acts), source.last_observed_at,
+                    source.pk, source.name, cluster.name, models, named, bool(source.lends), source.last_observed_at,
                     source.period_s,
                 )
             )  # fmt: skip

@@ -32,9 +32,12 @@ def lease_for(viewer: Any, lease_id: int) -> Lease:
 
 
 def estimates(viewer: Any) -> QuerySet[Estimate]:
-    """One's own, or everybody's for those who see the pool."""
+    """Those of the viewer's own tenants, or everybody's for those who see the pool."""
+    names = tenant_scope(viewer)
     rows = Estimate.objects.select_related("source", "asked_by", "lease")
-    return rows if viewer.has_perm(POOL) else rows.filter(asked_by=viewer)
+    if viewer.has_perm(POOL):
+        return rows
+    return rows.filter(tenant__in=sorted(names or ())) if viewer.has_perm(OWN) else rows.none()
 
 
 def estimate_for(viewer: Any, estimate_id: int) -> Estimate:

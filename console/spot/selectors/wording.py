@@ -31,8 +31,9 @@ def usd(cents: float | None, decimals: int = 2) -> str:
 
 def what_words(row: Lease, model: str = "") -> str:
     """64 H20, 8 pods, one ASW."""
-    models = model or " or ".join(row.gpu_models)
-    said = f"{number(row.gpus)} {models}"
+    said = f"{number(row.gpus)} {model or ' or '.join(row.gpu_models[:2])}"
+    if not model and len(row.gpu_models) > 2:
+        said += f" or {len(row.gpu_models) - 2} more"
     if row.pods > 1:
         said += f", {plural(row.pods, 'pod')}"
     if row.topology:

@@ -9,9 +9,10 @@ from console.inventory import services as inventory
 from console.inventory.models import Source
 from console.prices.selectors import Quote, quote_of
 from console.spot.models import Run
-from console.spot.services.reclaiming import awaiting_hand_over
+from console.spot.services.reclaiming import Told, awaiting_hand_over, handed_over
 from console.spot.services.running import Recalled, Seen
 from console.spot.services.sightings import sightings
+from console.standby.selectors import endings_of
 from scheduler.cluster.snapshot import Snapshot
 
 
@@ -37,7 +38,17 @@ def _awake(snapshot: Snapshot, lenders: set[str]) -> frozenset[str]:
 
 def recalls_of(runs: Iterable[Run]) -> dict[str, list[Recalled]]:
     """By the uid of the lease, the ends that recalls told."""
-    return {}
+    by_uid = {str(run.lease.uid): run for run in runs}
+    found: dict[str, list[Recalled]] = {}
+    for one in endings_of(list(by_uid)):
+        told = Told(
+            pod=one.pod, noticed_at=one.noticed_at, kill_at=one.due_at, hook_ended_at=one.hook_ended_at,
+            ended_at=one.ended_at, killed=one.killed if one.ended_at is not None else None,
+            checkpoint_at=one.checkpoint_at, serving_at=one.serving_at,
+        )  # fmt: skip
+        own = one.claimant_tenant == by_uid[one.lease].lease.tenant
+        found.setdefault(one.lease, []).append(Recalled(told, one.claimant, own, one.recall_id))
+    return found
 
 
 def quote_for(run: Run) -> Quote:
@@ -47,4 +58,11 @@ def quote_for(run: Run) -> Quote:
 
 def note_hand_overs(now: datetime) -> None:
     """Claimants that serve again since the last look."""
-    list(awaiting_hand_over(now))
+    rows = list(awaiting_hand_over(now))
+    if not rows:
+        return
+    serving = {one.recall_id: one.serving_at for one in endings_of([str(row.lease.uid) for row in rows])}
+    for row in rows:
+        at = serving.get(row.detail.get("recall"))
+        if at is not None:
+            handed_over(row, at)

@@ -59,7 +59,7 @@ def take_line(source_id: int, cluster: str, at: datetime | None = None) -> Line 
     now = at or timezone.now()
     rows = [row for row in _waiting(source_id, cluster) if not _expired(row, now)]
     source = Source.objects.get(pk=source_id)
-    if not source.acts:
+    if not source.lends:
         _all_wait(rows, Reason.OBSERVED_ONLY, {"source": source.name, "kind": source.get_kind_display()}, now)
         return None
     newest = Observation.objects.filter(source=source).order_by("-revision").first()

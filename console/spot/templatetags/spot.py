@@ -38,8 +38,11 @@ def state_icon(state: str) -> str:
 
 
 @register.filter
-def gpu_hours(seconds: float | None) -> str:
-    return "–" if seconds is None else number(seconds / 3600, 1 if 0 < seconds < 36_000 else 0)
+def gpu_hours(seconds: float | str | None) -> str:
+    """Also of what a template finds nothing for, which is empty text."""
+    return (
+        "–" if seconds is None or isinstance(seconds, str) else number(seconds / 3600, 1 if 0 < seconds < 36_000 else 0)
+    )
 
 
 @register.filter

@@ -13,9 +13,12 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from console.inventory.selectors import NotThereError
+from console.prices.selectors import price_card
+from console.prices.selectors.terms import VIEW
 from console.rest.errors import Conflict, FieldError
 from console.spot import selectors, services
 from console.spot.forms import AskForm, form_values, use_query
+from console.spot.views.calibration import shown
 
 LISTED = 25
 sees_own = permission_required(selectors.OWN, raise_exception=True)
@@ -91,7 +94,7 @@ def _estimate(request: HttpRequest, row: Any) -> HttpResponse:
 
 def _initial(request: HttpRequest) -> dict[str, Any]:
     """What the address says, or a draft that is to be changed; a key of its own, so that it is not sent twice."""
-    said: dict[str, Any] = {"request_key": uuid.uuid4().hex}
+    said: dict[str, Any] = {"request_key": uuid.uuid4().hex, "model": selectors.model_of_interest(request.user)}
     like = request.GET.get("like", "")
     if like.isascii() and like.isdigit() and len(like) < 16:
         try:
@@ -105,7 +108,19 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
 
 
 def _page(request: HttpRequest, form: AskForm, places: Any, tenants: Any) -> dict[str, Any]:
-    return {**_live(request), "section": "capacity", "form": form, "places": places, "tenants": tenants}
+    return {
+        **_live(request),
+        "calibration": shown(request),
+        "section": "capacity",
+        "form": form,
+        "places": places,
+        "tenants": tenants,
+    }
+
+
+def _price(request: HttpRequest, model: str) -> Any:
+    """The price of one model; None where the fleet has none."""
+    return price_card(request.user, model) if model and request.user.has_perm(VIEW) else None
 
 
 def _live(request: HttpRequest) -> dict[str, Any]:
@@ -118,9 +133,9 @@ def _live(request: HttpRequest) -> dict[str, Any]:
         "board": selectors.board(request.user, now),
         "page": page,
         "rows": selectors.rows_of(request.user, list(page.object_list), now),
-        "others": selectors.others_sum(request.user),
         "shown": shown,
         "states": selectors.SHOWN,
         "query": f"state={shown}",
+        "card": _price(request, selectors.model_of_interest(request.user, request.GET.get("price", ""))),
         "now": now,
     }

@@ -11,6 +11,8 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from console.spot import selectors
+from console.spot.views import forecasting
+from console.spot.views.calibration import shown
 
 LISTED = 25
 PARTS = ("tiles", "leases")
@@ -23,7 +25,11 @@ def overview(request: HttpRequest) -> HttpResponse:
     """The page, or with ``?part=`` one of its live parts."""
     part = request.GET.get("part", "")
     template = f"spot/overview.html#{part}" if part in PARTS else "spot/overview.html"
-    return render(request, template, _page(request))
+    page = _page(request)
+    if part not in PARTS:
+        page |= {"calibration": shown(request), "quotes": selectors.quotes_now()}
+        page["forecast"] = forecasting.shown(request)
+    return render(request, template, page)
 
 
 def _page(request: HttpRequest) -> dict[str, Any]:

@@ -27,3 +27,5 @@ class Command(BaseCommand):
             self.stdout.write("book of quotas seeded")
         if services.seed_prices():
             self.stdout.write("prices seeded")
+        if services.seed_leases():
+            self.stdout.write("leases asked for")
