@@ -6,12 +6,12 @@ Worlds: the twin of the spot trace (all pools but A10, days 60 to 72) and ASI-li
 that sleep around midnight).  Spot jobs are those of the trace, as many of them as ask for ``--demand`` times the
 GPU-hours that high-priority work leaves.  They run under the study's order of nodes and its rule of victims; every
 spot job that arrives in the second half is an ask, and its chance is told from the reading before it, five minutes old
-at most.  Chances are recalibrated by what was told in the days before and has come out since; the first half only
-teaches.  ``always the same`` tells everybody the share of the days before.
+at most.  Chances are recalibrated every hour by what was told before and is over since; the first half only teaches.
+``one for all`` tells everybody the share of those who started so far.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,13 +31,13 @@ from scheduler.replay.trace import Trace, spot_trace
 from scheduler.replay.tradeoff import interval
 from scheduler.replay.warm import warm_up
 from scheduler.replay.world import work_of
-from scheduler.spot.calibration import Curve, Told, recalibration, reliability
+from scheduler.spot.calibration import SAME, Told, recalibration, reliability
 from scheduler.spot.chance import HORIZONS_S, MOST_AHEAD, Job, Standing, chances
 from scheduler.spot.line import Probe
 from scheduler.spot.supply import Past
 from scheduler.worlds.spot_trace import twin_jobs, twin_nodes
 
-DAY_S, STEP_S = 86_400, 300
+DAY_S, HOUR_S, STEP_S = 86_400, 3600, 300
 TWIN_DAYS, ASI_NODES, ASI_DAYS = (60, 72), 300, 12
 LEFT_OUT = "A10"
 TARGET_POINTS = 5.0
@@ -63,29 +63,23 @@ def main() -> None:
 
 
 def _scored(world: str, seeds: int, demand: float, asks: int) -> Table:
-    heads = (
-        "within",
-        "asks a seed",
-        "started %",
-        "error, points",
-        "raw",
-        "Brier",
-        "raw",
-        "always the same",
-        "seeds <= 5",
-    )
-    table = Table(
-        *heads, title=f"{world}: demand {demand:g} x what is left, {seeds} seeds; half of Student's 95 % interval"
-    )
     every = track(range(seeds), world, transient=True)
     trials = [_Trial(trace_of(world, seed, demand), seed, asks).run() for seed in every]
+    return table_of(f"{world}: demand {demand:g} x what is left, {seeds} seeds", trials)
+
+
+def table_of(title: str, trials: Sequence["_Trial"]) -> Table:
+    """Means over seeds with half of Student's 95 % interval; ``pooled``: the error of all seeds' asks together."""
+    heads = ("within", "asks a seed", "started %", "error, points", "raw", "Brier", "raw", "one for all")
+    table = Table(*heads, "pooled error", "seeds within 5", title=title)
     for horizon in HORIZONS_S:
-        rows = [trial.score(horizon) for trial in trials]
-        errors = [row[2] for row in rows]
+        told = [trial.told(horizon) for trial in trials]
+        rows = [scores_of(one) for one in told]
+        pooled = reliability([one for held, _, _ in told for one in held])
         table.add_row(
             f"{horizon // 60} min", f"{np.mean([row[0] for row in rows]):.0f}",
             *(_spread([row[at] for row in rows], digits) for at, digits in enumerate((1, 2, 2, 4, 4, 4), 1)),
-            f"{sum(one <= TARGET_POINTS for one in errors)} of {seeds}",
+            f"{pooled.error_points:.2f}", f"{sum(row[2] <= TARGET_POINTS for row in rows)} of {len(rows)}",
         )  # fmt: skip
     return table
 
@@ -232,29 +226,38 @@ class _Trial:
         past = Past(str(p), now_s - STEP_S * (len(supply) - 1), STEP_S, supply, gpus)
         return past, standing, Probe(need, now, typical[per_pod], gpus)
 
-    def score(self, horizon: int) -> tuple[float, ...]:
-        """Of the second half: asks, started %, error and raw error, Brier, raw Brier and that of one number for all."""
+    def told(self, horizon: int) -> tuple[list[Told], list[Told], list[Told]]:
+        """Of the second half: as it would have been told, raw, and one number for all.
+
+        Each hour learns from the asks whose time was over by then, and from nothing later.
+        """
         half, known = self.trace.until_s // 2, [ask for ask in self.asks if ask.raw[horizon] is not None]
         held, raw, same = [], [], []
-        curve, learnt, mean = Curve((), (), 0), -1, 0.5
+        curve, learnt, mean = SAME, -1, 0.5
         for ask in sorted(known, key=lambda one: (one.at_s, one.job)):
             if ask.at_s < half:
                 continue
-            if ask.at_s // DAY_S != learnt:  # once a day, from asks whose time was over by then
-                learnt = ask.at_s // DAY_S
-                taught = self._came(known, horizon, lambda one, day=learnt: one.at_s + horizon <= day * DAY_S)  # type: ignore[misc]
-                curve, mean = recalibration(taught), float(np.mean([one.started for one in taught]) if taught else 0.5)
-            (one,) = self._came([ask], horizon, lambda _: True)
+            if ask.at_s // HOUR_S != learnt:
+                learnt = ask.at_s // HOUR_S
+                taught = self._came([one for one in known if one.at_s + horizon <= learnt * HOUR_S], horizon)
+                curve = recalibration(taught)
+                mean = float(np.mean([one.started for one in taught])) if taught else 0.5
+            (one,) = self._came([ask], horizon)
             raw.append(one)
             held.append(Told(curve.apply(one.said), one.started))
             same.append(Told(mean, one.started))
-        found, before, flat = reliability(held), reliability(raw), reliability(same)
-        started = 100 * float(np.mean([one.started for one in held]))
-        return (found.asks, started, found.error_points or 0.0, before.error_points or 0.0,
-                found.brier or 0.0, before.brier or 0.0, flat.brier or 0.0)  # fmt: skip
+        return held, raw, same
 
-    def _came(self, asks: Sequence[_Ask], horizon: int, may: Callable[[_Ask], bool]) -> list[Told]:
-        return [Told(one.raw[horizon] or 0.0, bool(self.waited[one.job] <= horizon)) for one in asks if may(one)]
+    def _came(self, asks: Sequence[_Ask], horizon: int) -> list[Told]:
+        return [Told(one.raw[horizon] or 0.0, bool(self.waited[one.job] <= horizon)) for one in asks]
+
+
+def scores_of(told: tuple[list[Told], list[Told], list[Told]]) -> tuple[float, ...]:
+    """Asks, started %, error and raw error in points, Brier, raw Brier and that of one number for all."""
+    held, before, flat = (reliability(one) for one in told)
+    started = 100 * float(np.mean([one.started for one in told[0]]))
+    return (held.asks, started, held.error_points or 0.0, before.error_points or 0.0,
+            held.brier or 0.0, before.brier or 0.0, flat.brier or 0.0)  # fmt: skip
 
 
 def _more(one: float | None, other: float | None) -> float | None:
