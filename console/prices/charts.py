@@ -4,6 +4,8 @@ from typing import Any
 
 from console.prices.selectors import Card
 
+LONGEST_NOTE = 30
+HELD = frozenset({"bound", "held_back", "rounding"})  # of the core: how it moved, not why
 MOST_NOTES = 6  # as many words as fit above a line; the table has them all
 
 
@@ -56,6 +58,7 @@ def _notes(card: Card) -> list[dict[str, Any]]:
 
 
 def short_why(terms: list[dict[str, Any]]) -> str:
-    """The term that moved it most."""
-    words = next((one.get("words", "") for one in terms if one.get("words")), "")
-    return words if len(words) <= 24 else f"{words[:23]}…"
+    """What in the world moved it most, as short as it fits: not that it was held, nor what was held back before."""
+    said = (one.get("words", "") for one in terms if one.get("name") not in HELD)
+    words = next((one for one in said if one), "").partition(" to ")[0]
+    return words if len(words) <= LONGEST_NOTE else f"{words[: LONGEST_NOTE - 1]}…"

@@ -145,7 +145,14 @@ def _open_due(now: datetime) -> int:
     models = selectors.models_known()
     bounds = selectors.bounds_of(models)
     reviews, busy = selectors.next_reviews(bounds), selectors.open_models()
-    due = [model for model in models if model not in busy and ((at := reviews[model]) is None or at <= now)]
+    priced = set(selectors.prices_in_force(models, now))
+    due = [
+        model
+        for model in models
+        if model not in busy
+        and ((at := reviews[model]) is None or at <= now)
+        and (model in priced or not bounds[model].missing)  # nothing can come of the others until somebody says more
+    ]
     if not due:
         return 0
     with transaction.atomic():

@@ -69,14 +69,15 @@ def _propose(
     user: Any, now: datetime, ahead: dict[str, Past], bounds: dict[str, selectors.Bounds], preview: dict[str, Any]
 ) -> Proposal:
     """As if the clock had asked for it, a worker had found it, and ``user`` had sent it."""
-    hour = selectors.usual_hour((bounds[name] for name in ahead), now) + HOUR
+    prices = selectors.prices_in_force(ahead, now)
+    latest = max(prices[name].since + bounds[name].review_hours * HOUR for name in ahead)
+    hour = max(selectors.usual_hour((bounds[name] for name in ahead), now), latest)
     row = Proposal.objects.create(
         state=State.PROPOSED, title=f"Prices of {', '.join(sorted(ahead))}"[:200], automatic=True, simulated=True,
         proposer=person(user), seed=SEED, opened_at=now, sent_at=now, computed_at=now, proposed_at=now,
         effective_at=hour, takes_at=hour, said=WHY, expires_at=selectors.answer_by(bounds.values(), hour, now),
         preview=preview,
     )  # fmt: skip
-    prices = selectors.prices_in_force(ahead, now)
     Line.objects.bulk_create(
         Line(
             proposal=row, gpu_model=name, base=prices[name], was_cents=prices[name].cents,

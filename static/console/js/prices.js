@@ -11,9 +11,10 @@ function level(value, words, colour, { from, to }) {
   };
 }
 
-function note({ at, usd, words }, place, top) {
+function note({ at, usd, words }, place, top, { from, to }) {
+  const along = (Date.parse(at) - Date.parse(from)) / (Date.parse(to) - Date.parse(from));
   return {
-    x: at, y: usd, text: plain(words), ax: 0, ay: place % 2 && usd > top / 3 ? 34 : -34, arrowhead: 0, arrowwidth: 1, arrowcolor: token("border-strong"),
+    x: at, xanchor: along < 0.12 ? "left" : along > 0.88 ? "right" : "center", y: usd, text: plain(words), ax: 0, ay: place % 2 && usd > top / 3 ? 34 : -34, arrowhead: 0, arrowwidth: 1, arrowcolor: token("border-strong"),
     font: { size: 11, color: token("text") }, bgcolor: token("surface"), borderpad: 1,
   };
 }
@@ -23,7 +24,7 @@ function figure(price, width) {
   const known = [...usd, on_demand, floor].filter((value) => value !== null);
   const top = Math.max(...known) * 1.12;
   const lines = [level(on_demand, "on demand", "text", price), level(floor, "floor", "text", price)];
-  const kept = width < 520 ? notes.slice(-2) : notes;
+  const kept = width < 520 ? notes.slice(-1) : width < 900 ? notes.filter((_, place) => place % 2) : notes;
   return {
     data: [{
       x: at, y: usd, customdata: why.map(plain), mode: "lines", connectgaps: false, line: { color: token("accent"), width: 2, shape: "hv" },
@@ -35,7 +36,7 @@ function figure(price, width) {
       yaxis: axis({ tickformat: ".2f", nticks: 5, range: [0, top] }),
       hovermode: "x",
       shapes: lines.flatMap(({ shapes }) => shapes),
-      annotations: [...lines.flatMap(({ annotations }) => annotations), ...kept.map((one, place) => note(one, place, top))],
+      annotations: [...lines.flatMap(({ annotations }) => annotations), ...kept.map((one, place) => note(one, place, top, price))],
     }),
   };
 }
