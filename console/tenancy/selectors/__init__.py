@@ -27,7 +27,7 @@ from console.tenancy.selectors.standings import (
     tenant_tree,
 )
 from console.tenancy.selectors.teams import first_whole, teams_now
-from console.tenancy.selectors.use import Known, Stretch
+from console.tenancy.selectors.use import Known, Stretch, feeds
 
 __all__ = [
     "Account",
@@ -57,6 +57,7 @@ __all__ = [
     "edition_of",
     "edition_row",
     "editions",
+    "feeds",
     "first_whole",
     "history_of",
     "may_edit",
