@@ -15,6 +15,7 @@ from console.prices.services import seeding
 from console.prices.services.past import Market, prices_of
 from console.tenancy import prices as charged
 from console.tenancy import selectors as tenancy
+from console.tenancy.choices import Tier
 from console.tenancy.models import TenantHour, UsageFeed
 from console.tenancy.periods import Period
 from console.tenancy.selectors.quoted import cents_at
@@ -87,7 +88,7 @@ def test_a_model_that_has_no_quotes_is_charged_as_ever(monkeypatch: pytest.Monke
     used(DAY, model=A100)
     assert {line.gpu_model: line.cents for line in lp_lines()} == {H100: 200, A100: 77}
     now = charged.Prices({}, ["c1"], DAY)
-    tiers = [now.of("c1", H100, "team-a", tier).cents for tier in (charged.Tier.LP, charged.Tier.HP)]
+    tiers = [now.of("c1", H100, "team-a", tier).cents for tier in (Tier.LP, Tier.HP)]
     assert tiers == [200, 77]
 
 
