@@ -3,8 +3,11 @@
 At once, all checkpoints that are written on notice share the store: what does not fit into the grace time is lost.
 Spread, sleepers are called in groups, each with no more to write than the store takes within one grace time, the last
 group as late as possible and the others before it; who was guaranteed a run time, or is locked, leaves in the latest
-group that has room, and a gang never leaves in two groups.  Everybody serves by the end of its own window where that
-can be met; where it cannot, who is late, by how much and why is said.
+group that has room, and a gang never leaves in two groups.
+
+Everybody is called so long before the end of its own window that it serves by then even if somebody has to be killed
+for it: that holds under any law of exit times.  Where time is too short for the store, the sleeper wins and what is not
+written is told; who is late because its window ends too soon is named, with by how much.
 
 Instants are on the snapshot's clock.  Equal input gives the equal plan.
 """
@@ -20,8 +23,6 @@ from scheduler.placement.named import VictimRules
 from scheduler.placement.prey import Prey, prey_of
 from scheduler.spot.blocks import Block, blocks_of
 from scheduler.spot.timeline import Step, Wave, serving_by, timeline
-
-NOTICE, STORE = "notice", "store"  # why somebody is late: called too late already; the store takes no more before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class StormRules:
 
     gap_s: int = 900  # ends of windows that lie no further apart belong to one storm
     least_pods: int = 2
-    certain_percent: int = 99  # all serve by their ends with this probability
+    certain_percent: int = 99  # with this probability whatever is said of an end comes true
     write_s: int = 40  # of the grace time are for writing; the rest is the hook's
     step_s: int = 30  # of the timelines
     victims: VictimRules = field(default_factory=VictimRules)
@@ -68,11 +69,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A sleeper that serves later than at the end of its window.  ``why``: NOTICE or STORE, and a sentence."""
+    """A sleeper that serves later than at the end of its window, with a sentence."""
 
     pod: str
     by_s: int
-    why: str
     said: str
 
 
@@ -84,6 +84,7 @@ class Course:
     last_serving_s: int
     killed: float  # pods that are expected to be killed
     unsaved_mib: int  # that does not fit into the store within the grace time
+    crowded: tuple[str, ...]  # sleepers whose borrowers write while the store is asked for more than it takes
     peak_mib_per_s: float
     given_up_milli_s: int  # lendable GPU time before the ends of windows that is given up
     late: tuple[Late, ...]
@@ -120,6 +121,9 @@ class Storm:
             f"{self.pods:,} sleepers with {self.gpu_milli / 1000:,.0f} GPUs wake; {self.leavers:,} LP pods leave"
             f" ({self.gangs:,} gangs whole)."
         )
+        if self.after.unsaved_mib:
+            some = f"{self.after.unsaved_mib:,} of {self.state_mib:,} MiB"
+            head += f" {some} that they write do not fit into the store in time."
         if self.holds:
             return f"{head} Called in {len(self.after.groups):,} groups they all serve by the ends of their windows."
         worst = max(one.by_s for one in self.after.late)
@@ -145,7 +149,7 @@ def foresee(
     for some in _storms(ends, instant, rules.gap_s):
         blocks = blocks_of(snapshot, prey, some, rules.victims.costs)
         if sum(len(one.sleepers) for one in blocks) >= rules.least_pods:
-            found.append(_storm(snapshot, prey, blocks, _Setting(instant, store, rules, resume, len(blocks))))
+            found.append(_storm(snapshot, prey, blocks, _Setting(instant, store, rules, resume)))
     return tuple(found)
 
 
@@ -167,12 +171,6 @@ class _Setting:
     store: Store
     rules: StormRules
     resume: Leaving
-    blocks: int
-
-    @property
-    def certain(self) -> float:
-        """Of one block, so that all of them together are as certain as was asked for."""
-        return float((self.rules.certain_percent / 100) ** (1 / max(self.blocks, 1)))
 
     @property
     def grace_s(self) -> int:
@@ -188,7 +186,8 @@ class _Setting:
         return plus(last_of([later_by(law, more_s, self.grace_s) for law in block.laws]), self.resume)
 
     def lead_s(self, block: Block) -> int:
-        return self.serving(block).quantile(self.certain)
+        """From the call until it serves at the latest: the kill is the longest that anybody takes."""
+        return self.serving(block).longest_s
 
 
 def _storm(snapshot: Snapshot, prey: Prey, blocks: tuple[Block, ...], setting: _Setting) -> Storm:
@@ -221,7 +220,7 @@ def _at_once(snapshot: Snapshot, blocks: tuple[Block, ...], setting: _Setting) -
 
 
 def _spread(snapshot: Snapshot, blocks: tuple[Block, ...], setting: _Setting) -> Course:
-    """From the latest call backwards, one group in each grace time; who fits nowhere is called as soon as may be.
+    """From the latest call backwards, one group in each grace time; who fits nowhere goes where it crowds least.
 
     In a group first those who are protected, then those who keep most GPUs lent for each MiB that they write.
     """
@@ -239,9 +238,9 @@ def _spread(snapshot: Snapshot, blocks: tuple[Block, ...], setting: _Setting) ->
         below = max((latest[one] for one in left), default=slot)
         slot = min(slot - setting.grace_s, below)
     for one in sorted(left, key=lambda one: (one.first_end_s, _rank(one))):
-        slot = _first_free(setting, used, one)
-        used[slot] += one.state_mib
-        at[one] = slot
+        instant = _least_crowded(setting, used, latest[one])
+        used[instant] += one.state_mib
+        at[one] = instant
     return _course(snapshot, blocks, at, setting)
 
 
@@ -249,44 +248,42 @@ def _rank(one: Block) -> tuple[bool, float, str]:
     return not one.protected, -one.gpu_milli / max(one.state_mib, 1), one.sleepers[0]
 
 
-def _first_free(setting: _Setting, used: Mapping[int, int], one: Block) -> int:
-    """The first instant from now on at which the store takes it beside those who write in the same grace time."""
-    slot = setting.now_s
-    while True:
-        busy = {s: mib for s, mib in used.items() if abs(s - slot) < setting.grace_s and mib}
-        if not busy:
-            return slot
-        if list(busy) == [slot] and busy[slot] + one.state_mib <= setting.per_group_mib:
-            return slot
-        later = [s for s in busy if s > slot]
-        slot = min(later) if later else max(busy) + setting.grace_s
+def _least_crowded(setting: _Setting, used: Mapping[int, int], latest_s: int) -> int:
+    """Of the instants at which it is still in time, or now where it is too late, the last one with least to write."""
+    if latest_s <= setting.now_s:
+        return setting.now_s
+    choices = {setting.now_s, latest_s, *(slot for slot in used if setting.now_s <= slot <= latest_s)}
+    busy = {c: sum(mib for slot, mib in used.items() if abs(slot - c) < setting.grace_s) for c in choices}
+    return min(choices, key=lambda c: (busy[c], -c))
 
 
 def _course(snapshot: Snapshot, blocks: tuple[Block, ...], at: Mapping[Block, int], setting: _Setting) -> Course:
     rules, groups, waves, late = setting.rules, [], [], []
-    killed, unsaved, peak = 0.0, 0, 0.0
+    killed, unsaved, peak, crowded = 0.0, 0, 0.0, list[str]()
     for instant in sorted(set(at.values())):
         some = sorted((one for one in blocks if at[one] == instant), key=lambda one: one.sleepers)
         together = sum(one.state_mib for one in blocks if abs(at[one] - instant) < setting.grace_s)
         longer, excess = _crowded(together, setting)
         mine = sum(one.state_mib for one in some)
         unsaved += round(excess * mine / together) if together else 0
+        crowded += [pod for one in some for pod in one.sleepers if longer and one.state_mib]
         peak = max(peak, min(together / rules.write_s, setting.store.write_mib_per_s))
         laws = [setting.serving(one, longer if one.state_mib else 0) for one in some]
         law = last_of(laws)
         killed += sum(later_by(of, longer if one.state_mib else 0, setting.grace_s).killed
                       for one in some for of in one.laws)  # fmt: skip
-        ends = instant + law.quantile(setting.certain)
+        ends = instant + law.quantile(rules.certain_percent / 100)
         groups.append(_group(snapshot, instant, some, ends))
         for one, own in zip(some, laws, strict=True):
             waves.append(Wave(instant, one.gpu_milli, one.leaver_milli, one.state_mib, own, rules.write_s + longer))
-            late += _late(one, instant + own.quantile(setting.certain), setting)
+            late += _late(one, instant + own.quantile(rules.certain_percent / 100), setting)
     end = serving_by(waves, rules.certain_percent / 100)
     return Course(
         groups=tuple(groups),
         last_serving_s=end,
         killed=round(killed, 3),
         unsaved_mib=unsaved,
+        crowded=tuple(crowded),
         peak_mib_per_s=round(peak, 1),
         given_up_milli_s=sum(max(0, one.first_end_s - at[one]) * one.leaver_milli for one in blocks),
         late=tuple(late),
@@ -314,14 +311,11 @@ def _group(snapshot: Snapshot, at_s: int, some: list[Block], ends_s: int) -> Gro
 
 
 def _late(one: Block, serves_s: int, setting: _Setting) -> list[Late]:
-    found = []
-    for pod, end in one.ends:
-        if serves_s > end:
-            alone = setting.now_s + setting.lead_s(one) > end
-            said = (
-                f"its window ends in {end - setting.now_s:,} s, and to call it takes {setting.lead_s(one):,} s"
-                if alone
-                else f"the store takes {setting.store.write_mib_per_s:,} MiB/s and others write before it"
-            )
-            found.append(Late(pod, serves_s - end, NOTICE if alone else STORE, said))
-    return found
+    lead = setting.lead_s(one)
+    return [
+        Late(
+            pod, serves_s - end, f"its window ends in {end - setting.now_s:,} s, and to call it takes up to {lead:,} s"
+        )
+        for pod, end in one.ends
+        if serves_s > end
+    ]
