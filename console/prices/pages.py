@@ -126,12 +126,25 @@ def preview_rows(preview: dict[str, Any] | None) -> dict[str, Any] | None:
     """Models in order, and all of them together last."""
     if preview is None:
         return None
-    rows = [{"name": one["gpu_model"], "now": one["now"], "then": one["then"]} for one in preview.get("models", [])]
+    rows = [
+        {"name": one["gpu_model"], "now": one["now"], "then": one["then"], "beside": _beside(one)}
+        for one in preview.get("models", [])
+    ]
     whole = preview.get("whole")
     if whole is not None and len(rows) > 1:
         rows.append({"name": "", "now": whole["now"], "then": whole["then"]})
     out = sorted({name for one in preview.get("models", []) for name in one["then"].get("tenants_out") or []})
     return {**preview, "rows": rows, "begins": preview.get("from"), "ends": preview.get("to"), "out": out}
+
+
+def _beside(one: dict[str, Any]) -> list[dict[str, Any]]:
+    """The price of now, the proposed one and others, the lowest first; empty where only two were replayed."""
+    if not one.get("others"):
+        return []
+    marked = [{**one["now"], "mark": "now"}, *one["others"]]
+    if one["then"]["cents"] != one["now"]["cents"]:
+        marked.append({**one["then"], "mark": "proposed"})
+    return sorted(marked, key=lambda figures: figures["cents"])
 
 
 def terms_page(request: HttpRequest, form: TermsForm | None = None) -> dict[str, Any]:

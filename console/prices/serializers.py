@@ -8,7 +8,7 @@ from console.prices.choices import BOUNDS, State
 from console.prices.models import Line, Price, Proposal, Terms
 
 
-class TermSerializer(serializers.Serializer[Any]):
+class PriceTermSerializer(serializers.Serializer[Any]):
     """One thing that moved a price."""
 
     name = serializers.CharField()
@@ -20,7 +20,7 @@ class TermSerializer(serializers.Serializer[Any]):
     words = serializers.CharField(required=False, default="")
 
 
-class ComingSerializer(serializers.Serializer[Any]):
+class PriceComingSerializer(serializers.Serializer[Any]):
     """Approved, told to everybody, and not in force yet."""
 
     cents = serializers.IntegerField(allow_null=True)
@@ -28,14 +28,14 @@ class ComingSerializer(serializers.Serializer[Any]):
     held = serializers.CharField(help_text="what holds it back now; empty: nothing")
 
 
-class QuoteSerializer(serializers.Serializer[Any]):
+class PriceQuoteSerializer(serializers.Serializer[Any]):
     gpu_model = serializers.CharField()
     cents = serializers.IntegerField(
         allow_null=True, help_text="of a GPU-hour; null: no quote, and why says the reason"
     )
     usd_per_gpu_hour = serializers.SerializerMethodField()
     why = serializers.CharField()
-    terms = TermSerializer(many=True)
+    terms = PriceTermSerializer(many=True)
     on_demand_cents = serializers.IntegerField(allow_null=True)
     floor_cents = serializers.IntegerField(allow_null=True)
     since = serializers.DateTimeField(allow_null=True)
@@ -44,20 +44,20 @@ class QuoteSerializer(serializers.Serializer[Any]):
     change_percent = serializers.IntegerField(help_text="the largest change within one period of review")
     review_hours = serializers.IntegerField()
     simulated = serializers.BooleanField(help_text="made up for a demo")
-    coming = ComingSerializer(allow_null=True)
+    coming = PriceComingSerializer(allow_null=True)
 
     def get_usd_per_gpu_hour(self, quote: Any) -> float | None:
         return None if quote.cents is None else quote.cents / 100
 
 
-class QuoteListSerializer(serializers.Serializer[Any]):
-    results = QuoteSerializer(many=True)
+class PriceQuoteListSerializer(serializers.Serializer[Any]):
+    results = PriceQuoteSerializer(many=True)
 
 
 class PriceSerializer(serializers.ModelSerializer[Price]):
     """A price that counts, or counted, from a full hour on."""
 
-    terms = TermSerializer(many=True)
+    terms = PriceTermSerializer(many=True)
 
     class Meta:
         model = Price
@@ -67,10 +67,10 @@ class PriceSerializer(serializers.ModelSerializer[Price]):
         read_only_fields = fields
 
 
-class LineSerializer(serializers.ModelSerializer[Line]):
+class PriceLineSerializer(serializers.ModelSerializer[Line]):
     """One GPU model of a proposal."""
 
-    terms = TermSerializer(many=True)
+    terms = PriceTermSerializer(many=True)
     changes = serializers.BooleanField(read_only=True)
     edited = serializers.BooleanField(read_only=True)
 
@@ -83,14 +83,14 @@ class LineSerializer(serializers.ModelSerializer[Line]):
         read_only_fields = fields
 
 
-class ProposalSerializer(serializers.ModelSerializer[Proposal]):
+class PriceProposalSerializer(serializers.ModelSerializer[Proposal]):
     """``version`` is what an edit names in If-Match, ``digest`` what an approval names."""
 
     state = serializers.ChoiceField(choices=State.choices)
     opened_by = serializers.CharField(source="opened_by.username", default=None, allow_null=True)
     proposer = serializers.CharField(source="proposer.username", default=None, allow_null=True)
     approver = serializers.CharField(source="approver.username", default=None, allow_null=True)
-    lines = LineSerializer(many=True)
+    lines = PriceLineSerializer(many=True)
 
     class Meta:
         model = Proposal
@@ -100,6 +100,19 @@ class ProposalSerializer(serializers.ModelSerializer[Proposal]):
             "version", "digest", "lines",
         ]  # fmt: skip
         read_only_fields = fields
+
+
+class PreviewAnswerSerializer(serializers.Serializer[Any]):
+    """The same week if demand answers a price so strongly: an elasticity of 60 % is 0.6 % fewer hours for 1 % more."""
+
+    elasticity_percent = serializers.IntegerField()
+    gpu_hours = serializers.FloatField()
+    occupancy = serializers.FloatField(allow_null=True)
+    evictions = serializers.IntegerField()
+    lost_gpu_hours = serializers.FloatField(help_text="run again because no checkpoint held them")
+    unserved_gpu_hours = serializers.FloatField(help_text="wanted, and not run by the end of the week")
+    revenue_cents = serializers.IntegerField()
+    rebate_cents = serializers.IntegerField(help_text="at most, to those who lend")
 
 
 class PreviewFiguresSerializer(serializers.Serializer[Any]):
@@ -116,6 +129,7 @@ class PreviewFiguresSerializer(serializers.Serializer[Any]):
     revenue_high_cents = serializers.IntegerField(allow_null=True, required=False)
     tenants = serializers.IntegerField(allow_null=True, required=False)
     tenants_out = serializers.ListField(child=serializers.CharField(), required=False, allow_null=True)
+    answers = PreviewAnswerSerializer(many=True, required=False, help_text="by elasticity, the lowest first")
 
 
 class PreviewPairSerializer(serializers.Serializer[Any]):
@@ -125,9 +139,10 @@ class PreviewPairSerializer(serializers.Serializer[Any]):
 
 class PreviewModelSerializer(PreviewPairSerializer):
     gpu_model = serializers.CharField()
+    others = PreviewFiguresSerializer(many=True, required=False, help_text="other prices, the lowest first")
 
 
-class PreviewSerializer(serializers.Serializer[Any]):
+class PricePreviewSerializer(serializers.Serializer[Any]):
     """The last week replayed under the prices of now and under those that are proposed."""
 
     begins_at = serializers.CharField(source="from", allow_null=True, default=None)
@@ -138,11 +153,11 @@ class PreviewSerializer(serializers.Serializer[Any]):
     whole = PreviewPairSerializer()
 
 
-class ProposalDetailSerializer(ProposalSerializer):
-    preview = PreviewSerializer(allow_null=True)
+class PriceProposalDetailSerializer(PriceProposalSerializer):
+    preview = PricePreviewSerializer(allow_null=True)
 
-    class Meta(ProposalSerializer.Meta):
-        fields: ClassVar = [*ProposalSerializer.Meta.fields, "preview"]
+    class Meta(PriceProposalSerializer.Meta):
+        fields: ClassVar = [*PriceProposalSerializer.Meta.fields, "preview"]
         read_only_fields = fields
 
 
@@ -179,7 +194,7 @@ class PriceReasonSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(max_length=2000)
 
 
-class BoundSerializer(serializers.Serializer[Any]):
+class PriceBoundSerializer(serializers.Serializer[Any]):
     name = serializers.ChoiceField(choices=list(BOUNDS))
     value = serializers.IntegerField(allow_null=True)
     unit = serializers.CharField()
@@ -213,5 +228,5 @@ class DecideTermsSerializer(serializers.Serializer[Any]):
         return {**super().get_fields(), **bounds}
 
 
-class ModelAskedSerializer(serializers.Serializer[Any]):
+class PriceModelAskedSerializer(serializers.Serializer[Any]):
     gpu_model = serializers.CharField(required=False, allow_blank=True, default="", max_length=253)

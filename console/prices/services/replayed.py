@@ -34,6 +34,21 @@ def _figures(found: Preview, cents: int) -> dict[str, Any]:
         "revenue_high_cents": max(earned),
         "tenants": middle.tenants,
         "tenants_out": _out(middle, under),
+        "answers": [_answer(one) for one in under],
+    }
+
+
+def _answer(one: Outcome) -> dict[str, Any]:
+    """What comes of a price if demand answers it so strongly."""
+    return {
+        "elasticity_percent": one.elasticity_percent,
+        "gpu_hours": round(one.held_gpu_hours, 1),
+        "occupancy": _share(one.held_gpu_hours, one.lendable_gpu_hours),
+        "evictions": one.reclaims,
+        "lost_gpu_hours": round(one.lost_gpu_hours, 1),
+        "unserved_gpu_hours": round(one.unserved_gpu_hours, 1),
+        "revenue_cents": one.revenue_cents,
+        "rebate_cents": one.rebate_cents,
     }
 
 

@@ -48,3 +48,9 @@ def known(value: Any) -> str:
 def effect(cents: int | None) -> str:
     """What one term did to a price: +0.03, −0.01; nothing where it is not known."""
     return "" if cents is None else signed(cents / 100, 2)
+
+
+@register.filter
+def hundredth(percent: int) -> str:
+    """60 -> 0.6."""
+    return f"{percent / 100:g}"

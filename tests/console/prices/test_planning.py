@@ -23,6 +23,7 @@ from tests.builders.fleets import observed
 from tests.builders.people import operator
 from tests.builders.worlds import World, world
 from tests.console.prices.scene import H100, price
+from tests.console.prices.test_pages import api, signed_in
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -95,6 +96,7 @@ def test_a_review_reads_the_week_and_says_what_moved_the_price() -> None:
     row = reviewed()
     line = row.lines.get()
     assert row.state == State.DRAFT, row.reason
+    assert line.cents is not None
     assert 190 <= line.cents <= 210 and line.cents != 200
     assert line.why.startswith(("Up ", "Down ")) and line.why.endswith(".")
     found = terms(row)
@@ -103,10 +105,16 @@ def test_a_review_reads_the_week_and_says_what_moved_the_price() -> None:
     }  # fmt: skip
     assert found["queue"]["value"] == 2  # what waits now in the cluster
     assert sum(one["effect_cents"] for one in line.terms) == line.cents - 200
+    assert row.preview is not None
     (one,) = row.preview["models"]
     assert one["now"]["occupancy"] == pytest.approx(7 / 14, abs=0.01)
     others = [figures["cents"] for figures in one["others"]]
     assert len(others) == 4 and others == sorted(others) and others[1] < line.cents < others[2]
+    assert [answer["elasticity_percent"] for answer in one["then"]["answers"]] == [20, 60, 120]
+    page = signed_in(operator()).get(f"/prices/proposals/{row.pk}/").content.decode()
+    assert "other prices, and what demand may make of each" in page and "0.6 % fewer" in page
+    told = api(operator()).get(f"/api/v1/prices/proposals/{row.pk}/").json()["preview"]["models"][0]
+    assert told["others"][0]["answers"][0]["revenue_cents"] == one["others"][0]["answers"][0]["revenue_cents"]
     said = " ".join(row.preview["assumptions"])
     assert "no lease was recorded" in said and "assumed" in said and f"{H100}: 50% of what could be lent" in said
 
@@ -141,9 +149,10 @@ def test_leases_that_are_recorded_stand_for_asks_with_their_limits(monkeypatch: 
     with pytest.raises(ValueError, match="twice"):
         record.register("leases", lambda start, end: leases)
     row = reviewed()
+    assert row.preview is not None
     figures = row.preview["models"][0]
     assert (figures["now"]["tenants_out"], figures["then"]["tenants_out"][-1:]) == (["poor"], ["thrifty"]) or (
-        row.lines.get().cents <= 205 and figures["then"]["tenants_out"] == ["poor"]
+        (row.lines.get().cents or 0) <= 205 and figures["then"]["tenants_out"] == ["poor"]
     )
     assert terms(row)["reclaims"]["value"] == pytest.approx(8.0)  # 4 of 50 GPU-hours that ran
     # what waits above its limit is no demand; the rest is believed of an unproven tenant as far as 2 % of the pool
@@ -159,6 +168,7 @@ def test_prices_that_a_person_named_are_previewed_as_they_are() -> None:
     planning.preview(row.pk)
     row.refresh_from_db()
     assert (row.state, row.lines.get().cents) == (State.DRAFT, 204)
+    assert row.preview is not None
     assert row.preview["models"][0]["then"]["cents"] == 204
 
 
