@@ -331,6 +331,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "CampaignStateEnum": "console.campaigns.choices.State",
         "CampaignGroupStateEnum": "console.campaigns.choices.GroupState",
         "PlanState": "console.plans.choices.State",
+        "PriceProposalState": "console.prices.choices.State",
         "StepState": "console.plans.choices.StepState",
         "LeaseState": "console.spot.choices.State",
         "StudyState": "console.simulation.choices.StudyState",

@@ -41,25 +41,24 @@ class _Desk(APIView):
 
 
 class PriceList(_Desk):
-    @extend_schema(operation_id="prices", parameters=[MODEL], responses=shapes.QuoteListSerializer)
+    @extend_schema(operation_id="prices", parameters=[MODEL], responses=shapes.PriceQuoteListSerializer)
     def get(self, request: Request) -> Response:
         """The quote of every model whose name has these letters."""
-        asked = bodies.checked(shapes.ModelAskedSerializer, request.query_params).validated_data
+        asked = bodies.checked(shapes.PriceModelAskedSerializer, request.query_params).validated_data
         rows = selectors.quote_rows(request.user, asked["gpu_model"])
-        return Response(shapes.QuoteListSerializer({"results": rows}).data)
+        return Response(shapes.PriceQuoteListSerializer({"results": rows}).data)
 
 
 class PriceOne(_Desk):
-    @extend_schema(operation_id="price", responses=shapes.QuoteSerializer)
+    @extend_schema(operation_id="price", responses=shapes.PriceQuoteSerializer)
     def get(self, request: Request, gpu_model: str) -> Response:
         """The quote of one model; 404 for a model that nobody knows."""
         found = {one.gpu_model: one for one in selectors.quote_rows(request.user)}
         if gpu_model not in found:
             raise exceptions.NotFound("No such GPU model is known.")
-        return Response(shapes.QuoteSerializer(found[gpu_model]).data)
+        return Response(shapes.PriceQuoteSerializer(found[gpu_model]).data)
 
 
-@extend_schema(operation_id="price_history", parameters=[MODEL])
 class PriceHistory(generics.ListAPIView[Any]):
     """Every price that there was, with what moved it; set last first."""
 
@@ -68,23 +67,28 @@ class PriceHistory(generics.ListAPIView[Any]):
     serializer_class = shapes.PriceSerializer
     filter_backends = ()
 
+    @extend_schema(operation_id="price_history", parameters=[MODEL])
+    def get(self, request: Request) -> Response:
+        """Every price that there was, with what moved it; set last first."""
+        return self.list(request)
+
     def get_queryset(self) -> Any:
-        asked = bodies.checked(shapes.ModelAskedSerializer, self.request.query_params).validated_data
+        asked = bodies.checked(shapes.PriceModelAskedSerializer, self.request.query_params).validated_data
         return selectors.history_rows(self.request.user, asked["gpu_model"])
 
 
 class PriceTerms(_Desk):
     permissions = {"GET": selectors.VIEW, "PUT": "prices.set_terms"}  # noqa: RUF012
 
-    @extend_schema(operation_id="price_terms", parameters=[MODEL], responses=shapes.BoundSerializer(many=True))
+    @extend_schema(operation_id="price_terms", parameters=[MODEL], responses=shapes.PriceBoundSerializer(many=True))
     def get(self, request: Request) -> Response:
         """What binds a model now, and who says so; without one, what holds for all.  Its version is the ETag."""
-        model = bodies.checked(shapes.ModelAskedSerializer, request.query_params).validated_data["gpu_model"]
+        model = bodies.checked(shapes.PriceModelAskedSerializer, request.query_params).validated_data["gpu_model"]
         rows = selectors.bounds_of([model])[model].rows if model else selectors.shared_bounds()
         said = selectors.terms_at(request.user, model)
         found = [{"name": one.name, "value": value, "unit": one.unit, "origin": origin} for one, value, origin in rows]
         headers = etag(0 if said is None else said.version)
-        return Response(shapes.BoundSerializer(found, many=True).data, headers=headers)
+        return Response(shapes.PriceBoundSerializer(found, many=True).data, headers=headers)
 
     @extend_schema(
         operation_id="price_terms_set", request=shapes.DecideTermsSerializer, parameters=[IF_MATCH],
@@ -103,7 +107,7 @@ class ProposalList(generics.ListAPIView[Any]):
 
     permissions = {"GET": selectors.VIEW_PROPOSAL, "POST": selectors.PROPOSE}  # noqa: RUF012
     permission_classes = (NeedsPermission,)
-    serializer_class = shapes.ProposalSerializer
+    serializer_class = shapes.PriceProposalSerializer
     filterset_class = ProposalFilter
     throttle_scope = "plans"
 
@@ -112,7 +116,7 @@ class ProposalList(generics.ListAPIView[Any]):
 
     @extend_schema(
         operation_id="price_proposal_open", request=shapes.AskPricesSerializer, parameters=[KEY], filters=False,
-        responses={202: shapes.ProposalDetailSerializer},
+        responses={202: shapes.PriceProposalDetailSerializer},
     )  # fmt: skip
     def post(self, request: Request) -> Response:
         """Ask for new prices of these models; a worker finds them and replays the last week."""
@@ -127,14 +131,14 @@ class ProposalList(generics.ListAPIView[Any]):
 class ProposalOne(_Desk):
     permissions = {"GET": selectors.VIEW_PROPOSAL, "PATCH": selectors.PROPOSE}  # noqa: RUF012
 
-    @extend_schema(operation_id="price_proposal", responses=shapes.ProposalDetailSerializer)
+    @extend_schema(operation_id="price_proposal", responses=shapes.PriceProposalDetailSerializer)
     def get(self, request: Request, proposal_id: int) -> Response:
         """One proposal; the ETag is its version while it is a draft, and its digest from then on."""
         return _answer(request, proposal_id)
 
     @extend_schema(
         operation_id="price_proposal_edit", request=shapes.EditPricesSerializer, parameters=[IF_MATCH],
-        responses={202: shapes.ProposalDetailSerializer, **REFUSALS},
+        responses={202: shapes.PriceProposalDetailSerializer, **REFUSALS},
     )  # fmt: skip
     def patch(self, request: Request, proposal_id: int) -> Response:
         """Name prices in a draft, on top of the version in If-Match; its preview is worked out anew."""
@@ -162,7 +166,7 @@ class ProposalSend(_Desk):
 
     @extend_schema(
         operation_id="price_proposal_send", request=shapes.SendPricesSerializer, parameters=[IF_MATCH],
-        responses={200: shapes.ProposalDetailSerializer, **REFUSALS},
+        responses={200: shapes.PriceProposalDetailSerializer, **REFUSALS},
     )  # fmt: skip
     def post(self, request: Request, proposal_id: int) -> Response:
         """Ask another person for a yes to the version in If-Match."""
@@ -184,7 +188,7 @@ class _Decision(_Desk):
 class ProposalApprove(_Decision):
     @extend_schema(
         operation_id="price_proposal_approve", request=shapes.PriceDecisionSerializer, parameters=[DIGEST],
-        responses={200: shapes.ProposalDetailSerializer, **REFUSALS},
+        responses={200: shapes.PriceProposalDetailSerializer, **REFUSALS},
     )  # fmt: skip
     def post(self, request: Request, proposal_id: int) -> Response:
         """Yes to exactly what was read; it is announced and takes effect at its hour."""
@@ -194,7 +198,7 @@ class ProposalApprove(_Decision):
 class ProposalReject(_Decision):
     @extend_schema(
         operation_id="price_proposal_reject", request=shapes.PriceDecisionSerializer, parameters=[DIGEST],
-        responses={200: shapes.ProposalDetailSerializer, **REFUSALS},
+        responses={200: shapes.PriceProposalDetailSerializer, **REFUSALS},
     )  # fmt: skip
     def post(self, request: Request, proposal_id: int) -> Response:
         """No to what was read."""
@@ -206,7 +210,7 @@ class ProposalWithdraw(_Desk):
 
     @extend_schema(
         operation_id="price_proposal_withdraw", request=shapes.PriceReasonSerializer,
-        responses=shapes.ProposalDetailSerializer,
+        responses=shapes.PriceProposalDetailSerializer,
     )  # fmt: skip
     def post(self, request: Request, proposal_id: int) -> Response:
         """Take it back before it is in force."""
@@ -219,4 +223,4 @@ class ProposalWithdraw(_Desk):
 def _answer(request: Request, proposal_id: int, code: int = status.HTTP_200_OK) -> Response:
     row = selectors.proposal_of(request.user, proposal_id)
     named = row.digest if row.state not in (State.COMPUTING, State.DRAFT) and row.digest else str(row.version)
-    return Response(shapes.ProposalDetailSerializer(row).data, status=code, headers={"ETag": f'"{named}"'})
+    return Response(shapes.PriceProposalDetailSerializer(row).data, status=code, headers={"ETag": f'"{named}"'})
