@@ -12,7 +12,7 @@ import numpy as np
 
 from scheduler.cluster.snapshot import Bools, Longs
 from scheduler.spot.calibration import SAME, Curve
-from scheduler.spot.line import NEVER, Others, Probe, first_starts
+from scheduler.spot.line import ANY, NEVER, Others, Probe, first_starts
 from scheduler.spot.supply import Floats, Past, paths
 
 HORIZONS_S = (900, 3600, 21_600)
@@ -35,6 +35,7 @@ class Job:
     run_s: int
     done_s: int = 0
     ago_s: int = 0
+    looked_at: bool = True  # of one that waits: no seats were found for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,7 @@ def _others(standing: Standing, step_s: int, shape: tuple[int, ...], rng: np.ran
     return Others(
         gpus=np.array([job.gpus for job in jobs], np.int64),
         fit=np.array([standing.fit.get(job.gpus_per_pod, 1.0) for job in jobs], np.float64),
+        now=_now(standing, jobs),
         running=np.arange(len(jobs)) < len(standing.running),
         lasts=_lasts(jobs, used, step_s, draws, rng),
         first=first,
@@ -151,6 +153,17 @@ def _others(standing: Standing, step_s: int, shape: tuple[int, ...], rng: np.ran
         new_lasts=_lasts(standing.newcomers, used, step_s, 1, rng)[0][new],
         arrives=arrives,
     )
+
+
+def _now(standing: Standing, jobs: Sequence[Job]) -> Floats:
+    """[j] GPUs that those ahead find now: by their part of what is free, and a pod too few, or they would not wait."""
+    free = max(0, standing.supply - sum(job.gpus for job in standing.running))
+    found = np.full(len(jobs), ANY)
+    for at in range(len(standing.running), len(jobs)):
+        job = jobs[at]
+        if job.looked_at:
+            found[at] = max(0.0, min(standing.fit.get(job.gpus_per_pod, 1.0) * free, job.gpus - job.gpus_per_pod))
+    return found
 
 
 def _lasts(jobs: Sequence[Job], used: Floats, step_s: int, draws: int, rng: np.random.Generator) -> Longs:

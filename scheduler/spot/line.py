@@ -15,6 +15,7 @@ from scheduler.cluster.snapshot import Bools, Longs
 
 Floats = NDArray[np.float64]
 NEVER = -1
+ANY = -1.0
 
 
 class Probe(NamedTuple):
@@ -32,11 +33,14 @@ class Probe(NamedTuple):
 class Others(NamedTuple):
     """Spot work beside the ask.  Axes: k runs, j jobs that are there in the order of the line, m newcomers of all runs.
 
-    ``fit``: the part of what is free on which such pods find room; ``lasts``: steps that it still has to run.
+    ``fit``: the part of what is free on which such pods find room.  ``now``: GPUs that it finds on what is free at
+    first, too few for those who wait, and beside which ``fit`` is of what comes free; ANY: not known.
+    ``lasts``: steps that it still has to run.
     """
 
     gpus: Longs  # [j]
     fit: Floats  # [j]
+    now: Floats  # [j]
     running: Bools  # [j]
     lasts: Longs  # [k, j]
     first: Longs  # [k + 1] newcomers of each run, by arrival
@@ -60,6 +64,7 @@ def first_starts(supply: Longs, others: Others, probe: Floats) -> tuple[Longs, B
         part = slice(others.first[k], others.first[k + 1])
         gpus = np.concatenate((others.gpus, others.new_gpus[part]))
         fit = np.concatenate((others.fit, others.new_fit[part]))
+        now = np.concatenate((others.now, np.full(others.new_gpus[part].size, ANY)))
         left = np.concatenate((others.lasts[k], others.new_lasts[part]))
         arrives = others.arrives[part]
         on, back, ends = np.zeros(gpus.size, np.int64), np.zeros(gpus.size, np.int64), np.zeros(gpus.size, np.int64)
@@ -90,10 +95,12 @@ def first_starts(supply: Longs, others: Others, probe: Floats) -> tuple[Longs, B
                 for j in range(0 if turn < 2 else old, there if turn != 1 else old):
                     if free < 1:
                         break
-                    if on[j] or left[j] <= 0 or (turn == 0) != (back[j] == 1) or free * fit[j] < gpus[j]:
+                    if on[j] or left[j] <= 0 or (turn == 0) != (back[j] == 1):
+                        continue
+                    if _room(free, free_then, now[j], fit[j]) < gpus[j]:
                         continue
                     lost -= back[j]
-                    back[j] = 0
+                    back[j], now[j] = 0, ANY
                     free -= gpus[j]
                     held += _begin(j, t, gpus, left, on, ends, given)
             late[k, t] = _finds(free, free_then, probe) >= probe[0]
@@ -121,7 +128,13 @@ def _last(t: int, on: Longs, ends: Longs) -> int:
 @numba.njit(cache=True)
 def _finds(free: int, free_then: int, probe: Floats) -> float:
     """GPUs on which the ask finds room: what it finds now, and its part of what is more or less free than now."""
-    now, share, most = probe[1], probe[2], probe[3]
+    return float(min(_room(free, free_then, probe[1], probe[2]), probe[3]))
+
+
+@numba.njit(cache=True)
+def _room(free: int, free_then: int, now: float, share: float) -> float:
+    if now < 0:
+        return free * share
     if free < free_then:
-        return now * max(free, 0) / free_then if free_then > 0 else 0.0
-    return float(min(now + share * (free - free_then), most))
+        return now * max(free, 0) / free_then
+    return now + share * (free - free_then)

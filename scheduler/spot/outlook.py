@@ -3,7 +3,7 @@
 All of it is of one reading and of what was seen before it; what is not known is None, with a sentence that says why.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from scheduler.spot.chance import ASSUMES, HORIZONS_S, Chances, Standing, chance
 from scheduler.spot.line import Probe
 from scheduler.spot.lives import Survival
 from scheduler.spot.outlay import Outlay, outlay
-from scheduler.spot.planner import Limits, Used, decide
+from scheduler.spot.planner import Freeing, Limits, Used, decide, with_freeing
 from scheduler.spot.refusing import largest_block, outlay_of
 from scheduler.spot.supply import Past
 from scheduler.spot.waits import Wait
@@ -39,7 +39,7 @@ class Market:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """A reading with its markets.  ``curves`` by horizon, learnt from what was told before."""
+    """A reading with its markets.  ``curves`` by horizon, learnt from what was told before; ``freeing`` for the ask."""
 
     board: Board
     markets: Mapping[str, Market]
@@ -47,6 +47,7 @@ class Scene:
     limits: Limits = field(default_factory=Limits)
     curves: Mapping[int, Curve] = field(default_factory=dict)
     seed: int = 0
+    freeing: Sequence[Freeing] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +103,7 @@ def tell(scene: Scene, tenant: str, ask: Ask, *, reach_s: int = 0) -> Told:
     """Of the first of its models that it would start on now; else of the one with the best chance within the hour."""
     prices = {model: market.cents for model, market in scene.markets.items()}
     found = decide(scene.board, tenant, ask, scene.used, scene.limits, prices)
-    wait = found if isinstance(found, Wait) else None
+    wait = with_freeing(found, ask, scene.freeing) if isinstance(found, Wait) else None
     asked = ask.models if isinstance(found, Wait) else (found.seating.model,)
     rows = [_of_model(scene, ask, model, wait, reach_s) for model in asked if model in scene.markets]
     if not rows:

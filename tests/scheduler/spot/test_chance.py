@@ -42,12 +42,18 @@ def test_the_day_opens_when_it_opened_before() -> None:
 
 def test_those_ahead_come_first_and_those_who_end_make_room() -> None:
     flat = past([40])
-    ahead = Standing(40, ahead=(Job(40, 8, 10 * HOUR),))
+    ahead = Standing(40, ahead=(Job(40, 8, 10 * HOUR, looked_at=False),))
     assert told(flat, ahead, Probe(8, 40, 1.0, 100)).raw[6 * HOUR] == pytest.approx(1 / 202)
     ending = Standing(40, running=(Job(40, 8, 10 * HOUR, done_s=10 * HOUR - 1800),))
     found = told(flat, ending, Probe(40, 0, 1.0, 100))
     assert found.raw[900] == pytest.approx(1 / 202)
     assert found.raw[HOUR] == pytest.approx(201 / 202)
+
+
+def test_who_was_looked_at_and_waits_does_not_fit_now() -> None:
+    """A gang of 40 waits beside 40 free GPUs, so they are of no use to it: an ask for 8 starts at once all the same."""
+    stuck = Standing(40, ahead=(Job(40, 8, 10 * HOUR),))
+    assert (told(past([40]), stuck, Probe(8, 40, 1.0, 100)).raw[900] or 0) > 0.99
 
 
 def test_newcomers_who_fit_take_what_an_ask_for_more_waits_for() -> None:
@@ -76,7 +82,7 @@ def test_too_short_a_past_says_nothing_of_long_horizons() -> None:
     assert told(unseen, Standing(40), Probe(48, 40, 1.0, 100)).raw == dict.fromkeys((900, HOUR, 6 * HOUR))
     at_once = told(unseen, Standing(40), Probe(8, 40, 1.0, 100))
     assert [at_once.raw[h] for h in (900, HOUR, 6 * HOUR)] == pytest.approx([201 / 202] * 3)
-    behind = Standing(40, ahead=(Job(36, 8, HOUR),))
+    behind = Standing(40, ahead=(Job(36, 8, HOUR, looked_at=False),))
     assert set(told(unseen, behind, Probe(8, 40, 1.0, 100)).raw.values()) == {None}
 
 
