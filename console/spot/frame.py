@@ -3,7 +3,9 @@
 from typing import Any
 
 from console.live import topics
+from console.prices import record
 from console.prices.selectors import quote_of
+from console.spot.selectors.asked import asked_between
 from console.spot.selectors.viewing import OWN, POOL, may_hear_lease
 from console.standby import floors
 from console.ui.shell import Entry, register_entry
@@ -15,6 +17,7 @@ def register() -> None:
     )
     register_entry(Entry("spot", "Spot", "spot:overview", "bolt", order=16, permission=POOL))
     floors.register(_floor_cents)
+    record.register("leases", asked_between)
     topics.register("leases", _may_listen)
     topics.register("lease", may_hear_lease)
     topics.register("spot", _may_listen)

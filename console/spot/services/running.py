@@ -11,13 +11,14 @@ from django.db.models import QuerySet
 from console.plans.selectors import active_freezes, covers
 from console.prices.selectors import Quote
 from console.spot import lifecycle
-from console.spot.choices import Cause, Reason, SeatState, State
+from console.spot.choices import GRACE_S, Cause, Reason, SeatState, State
 from console.spot.models import Lease, LeaseChange, Run, Seat
 from console.spot.services.reclaiming import Order, Told, notice, told_of
 from console.spot.services.sightings import Sighting
 from console.spot.services.writing import announce, change, note
 
 BEARS = timedelta(seconds=30)  # for so long a node that is not ready is waited for
+ANSWERS_WITHIN = timedelta(seconds=GRACE_S + 60)
 UNSAID = "told by no recall, no plan and no node"
 
 
@@ -59,7 +60,7 @@ def watch(run: Run, seen: Seen | None, recalls: Sequence[Recalled], now: datetim
             _on_dead_nodes(run, seats, seen, now)
     told_of(run.pk, [one.told for one in ends])
     if seen is not None:
-        _gone(run, seen)
+        _gone(run, seen, {one.told.pod for one in ends}, now)
 
 
 def _recalled(run: Run, seats: dict[str, Seat], ends: list[Recalled], now: datetime) -> None:
@@ -131,12 +132,16 @@ def _moved(run: Run, lost: dict[str, Seat], seats: dict[str, Seat], seen: Seen, 
     return {name: seat for place, (name, seat) in enumerate(sorted(lost.items())) if place >= len(spare)}
 
 
-def _gone(run: Run, seen: Seen) -> None:
-    """Pods that leave and are in no reading any more are gone, also where nobody tells how."""
-    leaving = Seat.objects.filter(run=run, state=SeatState.LEAVING, noticed_at__lt=seen.begun_at)
-    for seat in leaving.exclude(ordered=True, noticed_at__gte=seen.begun_at):
-        if seat.name not in seen.pods and seat.gone_at is None and not (seat.ordered and not seat.trouble):
-            told_of(run.pk, [Told(seat.name, seat.noticed_at or seen.observed_at, ended_at=seen.observed_at)])
+def _gone(run: Run, seen: Seen, told: set[str], now: datetime) -> None:
+    """Pods that leave and are in no reading any more are gone, also where nobody tells how.
+
+    Whoever ordered the end knows better how it went, and is waited for; not for ever.
+    """
+    for seat in Seat.objects.filter(run=run, state=SeatState.LEAVING, noticed_at__lt=seen.begun_at):
+        noticed_at = seat.noticed_at or seen.observed_at
+        answers = seat.name in told or (seat.ordered and not seat.trouble)
+        if seat.name not in seen.pods and (not answers or now - noticed_at > ANSWERS_WITHIN):
+            told_of(run.pk, [Told(seat.name, noticed_at, ended_at=seen.observed_at)])
 
 
 # --- time and money ---------------------------------------------------------------------------------------------------

@@ -180,3 +180,23 @@ def came(lease: Any, words: str) -> str:
 @register.filter
 def earned_label(month: str) -> str:
     return f"Spot revenue, {month}"
+
+
+@register.filter
+def whole(gpus: float) -> str:
+    """GPUs with a decimal only where one says something."""
+    return number(gpus, 0 if gpus == int(gpus) else 1)
+
+
+@register.filter
+def known_usd(cents: int | None) -> str | None:
+    """None stays unknown, which a tile draws as a dash."""
+    return None if cents is None else usd(cents)
+
+
+@register.filter
+def lent_words(windows: Any) -> str:
+    lent = [row.lent_gpus for row in windows.rows]
+    if any(one is None for one in lent):
+        return "how many are lent is not known"
+    return f"{whole(sum(one for one in lent if one is not None))} of them lent"

@@ -19,6 +19,7 @@ from console.rest.errors import Conflict, FieldError
 from console.spot import selectors, services
 from console.spot.forms import AskForm, form_values, use_query
 from console.spot.views.calibration import shown
+from console.standby.selectors import windows_page
 
 LISTED = 25
 sees_own = permission_required(selectors.OWN, raise_exception=True)
@@ -136,6 +137,7 @@ def _live(request: HttpRequest) -> dict[str, Any]:
         "shown": shown,
         "states": selectors.SHOWN,
         "query": f"state={shown}",
+        "windows": windows_page(request.user, now),
         "card": _price(request, selectors.model_of_interest(request.user, request.GET.get("price", ""))),
         "now": now,
     }
