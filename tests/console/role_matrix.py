@@ -14,8 +14,8 @@ from typing import Any
 from console.tenancy.choices import Role
 
 APPS = (
-    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "prices", "consolidation", "placement",
-    "queue", "spot", "simulation", "routines", "campaigns", "oncall", "overview",
+    "rest", "ui", "tenancy", "audit", "inventory", "policies", "plans", "automation", "standby", "prices",
+    "consolidation", "placement", "queue", "spot", "simulation", "routines", "campaigns", "oncall", "overview",
 )  # fmt: skip
 NOBODY = "nobody"  # a visitor without an account
 WHO = (NOBODY, *(role.value for role in Role))

@@ -54,6 +54,10 @@ def asleep_in(snapshot: Snapshot) -> list[Found]:
     return list(_found(snapshot, np.flatnonzero(_candidates(snapshot) & snapshot.pod_standby)))
 
 
+def of_tenant(snapshot: Snapshot, tenant: str) -> list[Found]:
+    return [one for one in _found(snapshot, np.flatnonzero(_candidates(snapshot))) if one.tenant == tenant]
+
+
 def one_of(snapshot: Snapshot, cluster: str, key: str) -> Found | None:
     """The pod of that name where it is a live high-priority one with GPUs."""
     rows = np.flatnonzero(_candidates(snapshot))

@@ -11,7 +11,7 @@ from console.connectors import registry
 from console.connectors.choices import Kind
 from console.connectors.simulated import SimulatedConnector, establish
 from console.connectors.tide import Tide
-from console.inventory import services as inventory
+from console.inventory import planning
 from console.inventory.models import Source
 from console.standby import execution, services
 from console.standby.models import Recall, Sleeper, Window
@@ -48,7 +48,7 @@ class Scene:
     def turn(self, seconds: int = 0) -> int:
         """Time passes, the cluster is read, and the beat comes."""
         self.clock.forward(seconds)
-        assert inventory.observe(self.source.pk) is not None
+        assert planning.observe(self.source.pk) is not None
         self.source.refresh_from_db()
         return execution.act()
 

@@ -7,7 +7,7 @@ import pytest
 from django.http import Http404
 
 from console.audit.models import Entry
-from console.plans import services as plans
+from console.plans.frozen import Freeze
 from console.rest.errors import Conflict, FieldError
 from console.rest.versions import PreconditionFailed, PreconditionRequired
 from console.standby import execution, selectors, services
@@ -98,16 +98,20 @@ def test_looking_twice_does_nothing_twice(stage: Scene) -> None:
 
 
 def test_a_freeze_keeps_pods_from_sleeping_and_none_from_waking(stage: Scene, hooks: list[float]) -> None:
-    until = stage.clock.now + timedelta(hours=4)
-    frozen: dict[str, Any] = {"scope": "cluster", "cluster": "default", "expires_at": until, "reason": "new switches"}
-    freeze = plans.set_freeze(operator(), **frozen)
+    def freeze() -> Freeze:
+        until = stage.clock.now + timedelta(hours=4)
+        said = {"scope": "cluster", "cluster": "default", "reason": "new switches", "owner": operator()}
+        return Freeze.objects.create(since=stage.clock.now, expires_at=until, **said)
+
+    first = freeze()
     row = stage.window()
     stage.turn()
     assert stage.states() == []
     assert "frozen" in selectors.windows_page(tenant("team-a")).rows[0].why
-    plans.lift_freeze(operator(), freeze.pk, "done")
+    first.delete()
     stage.turn()
-    plans.set_freeze(operator(), **frozen)
+    assert stage.states() == ["asleep", "asleep"]
+    freeze()
     services.recall_window(tenant("team-a"), row.pk, "now")
     stage.turn()
     assert stage.states() == ["waking", "waking"]
