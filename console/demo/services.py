@@ -10,6 +10,7 @@ from console.oncall import services as oncall
 from console.prices import services as prices
 from console.simulation import services as simulation
 from console.spot import services as spot
+from console.standby import services as standby
 from console.tenancy import services as tenancy
 from console.tenancy.choices import DEMO_LOGINS, Role
 
@@ -42,6 +43,12 @@ def seed_prices() -> bool:
     return prices.ensure_prices(operator) is not None
 
 
+def seed_standby() -> bool:
+    """Windows of the demo's tenant, one of which ends while somebody watches; False where there are some already."""
+    person = tenancy.ensure_person("tenant", Role.TENANT_USER, password="tenant", tenants=list(TENANTS[:1]))
+    return standby.ensure_windows(person, TENANTS[0]) > 0
+
+
 def seed_study() -> bool:
     """A small study that runs as soon as there are workers, once; False where there are studies already."""
     operator = tenancy.ensure_person("operator", Role.OPERATOR, password="operator", tenants=[])
@@ -52,6 +59,11 @@ def seed_leases() -> bool:
     """What the demo's tenant asks of spot capacity, once; False where there are leases already, or nothing lends."""
     tenant = tenancy.ensure_person("tenant", Role.TENANT_USER, password="tenant", tenants=list(TENANTS[:1]))
     return spot.ensure_leases(tenant) > 0
+
+
+def seed_demand() -> bool:
+    """A simulated past of what HP held, once; False where some was seen, or nothing is there to be held."""
+    return spot.ensure_peaks() > 0
 
 
 def _seed_rota() -> None:

@@ -29,3 +29,5 @@ class Command(BaseCommand):
             self.stdout.write("prices seeded")
         if services.seed_leases():
             self.stdout.write("leases asked for")
+        if services.seed_standby():
+            self.stdout.write("standby windows seeded")
