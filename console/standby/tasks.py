@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from console.standby import execution, services
+from console.standby import execution, planning, services
 
 
 @shared_task(name="standby.act")
@@ -13,3 +13,8 @@ def act() -> int:
 @shared_task(name="standby.sample")
 def sample() -> int:
     return services.sample()
+
+
+@shared_task(name="standby.storms")
+def storms() -> int:
+    return planning.storms()

@@ -52,6 +52,7 @@ class StopCosts:
     rates_of: RatesOf = plain_rates
     write_mib_per_s: float = 2_000  # into the store, from each GPU
     law: ExitLaw = "paper"  # of hooks of which nobody has seen anything
+    usual: Leaving | None = None  # in place of that law: fitted to what was seen of everybody, cut at the grace time
     grace_s: int = GRACE_S
     habits: Mapping[str, Habit] = field(default_factory=dict)  # by ``workload_key``: what has been seen of exits
 
@@ -109,7 +110,12 @@ class _Laws:
     def of(self, key: str, write_s: int) -> Leaving:
         """What was seen of a workload includes its writing; nothing has been seen of the others."""
         habit = self.costs.habits.get(key)
-        shifted = _shifted(self.costs.law, self.costs.grace_s, write_s)
+        usual = self.costs.usual
+        shifted = (
+            _shifted(self.costs.law, self.costs.grace_s, write_s)
+            if usual is None
+            else later_by(usual, write_s, self.costs.grace_s)
+        )
         return shifted if habit is None or not habit.seconds else habit.law(shifted, self.costs.grace_s)
 
 

@@ -38,9 +38,14 @@ class Block:
         return max(end for _, end in self.ends)
 
 
-def blocks_of(snapshot: Snapshot, prey: Prey, ends: Mapping[str, int], costs: StopCosts) -> tuple[Block, ...]:
+def blocks_of(
+    snapshot: Snapshot, prey: Prey, ends: Mapping[str, int], costs: StopCosts, cluster: str | None = None
+) -> tuple[Block, ...]:
     """In the order of their first sleepers' names; sleepers that do not sleep, and those unknown, are left out."""
-    rows = {snapshot.pod_key(p): p for p in np.flatnonzero(snapshot.pod_live & snapshot.pod_standby).tolist()}
+    sleeps = snapshot.pod_live & snapshot.pod_standby
+    if cluster is not None:
+        sleeps &= np.array([one.name == cluster for one in snapshot.clusters], np.bool_)[snapshot.pod_cluster]
+    rows = {snapshot.pod_key(p): p for p in np.flatnonzero(sleeps).tolist()}
     asleep = {rows[pod]: pod for pod in sorted(ends) if pod in rows}
     lent: dict[int, list[int]] = {}
     for p in borrowers(snapshot).tolist():

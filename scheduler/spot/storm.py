@@ -138,16 +138,18 @@ def foresee(
     store: Store | None = None,
     rules: StormRules | None = None,
     resume: Leaving | None = None,
+    cluster: str | None = None,
 ) -> tuple[Storm, ...]:
     """Storms among sleepers (namespace/name of the pod -> end of its window), the first one first.
 
     Those that do not sleep on this snapshot, or whose end is over, are left out: they are recalled by themselves.
+    ``cluster``: of the pods, where the snapshot has several.
     """
     store, rules, instant = store or Store(), rules or StormRules(), snapshot.now_s if now_s is None else now_s
     prey = prey_of(snapshot, instant, rules.victims.assumed_age_s, rules.victims.costs)
     resume, found = resume or resuming(), []
     for some in _storms(ends, instant, rules.gap_s):
-        blocks = blocks_of(snapshot, prey, some, rules.victims.costs)
+        blocks = blocks_of(snapshot, prey, some, rules.victims.costs, cluster)
         if sum(len(one.sleepers) for one in blocks) >= rules.least_pods:
             found.append(_storm(snapshot, prey, blocks, _Setting(instant, store, rules, resume)))
     return tuple(found)
