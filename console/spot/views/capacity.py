@@ -24,7 +24,6 @@ from console.standby.selectors import windows_page
 LISTED = 25
 sees_own = permission_required(selectors.OWN, raise_exception=True)
 asks = permission_required(selectors.ASK, raise_exception=True)
-PARTS = ("notices", "tiles", "leases")
 GONE = "There is no such estimate, or it is not yours to see."
 
 
@@ -35,7 +34,7 @@ def capacity(request: HttpRequest) -> HttpResponse:
     """The page, or with ``?part=`` one of its live parts."""
     part = request.GET.get("part", "")
     if part in PARTS:
-        return render(request, f"spot/capacity.html#{part}", _live(request))
+        return render(request, f"spot/capacity.html#{part}", PARTS[part](request))
     places, tenants = selectors.places(), selectors.own_tenants(request.user)
     form = AskForm(initial=_initial(request), places=places, tenants=tenants)
     return render(request, "spot/capacity.html", _page(request, form, places, tenants))
@@ -125,19 +124,37 @@ def _price(request: HttpRequest, model: str) -> Any:
 
 
 def _live(request: HttpRequest) -> dict[str, Any]:
+    """All that the parts show."""
+    found = {name: value for part in PARTS.values() for name, value in part(request).items()}
+    card = _price(request, selectors.model_of_interest(request.user, request.GET.get("price", "")))
+    return {**found, "card": card}
+
+
+def _notices(request: HttpRequest) -> dict[str, Any]:
     now = timezone.now()
-    shown = request.GET.get("state", "open")
-    rows = selectors.filtered(request.user, state=shown if shown in selectors.SHOWN else "")
+    return {"notices": selectors.notices(request.user, now), "now": now}
+
+
+def _tiles(request: HttpRequest) -> dict[str, Any]:
+    now = timezone.now()
+    return {"board": selectors.board(request.user, now), "windows": windows_page(request.user, now), "now": now}
+
+
+def _leases(request: HttpRequest) -> dict[str, Any]:
+    now = timezone.now()
+    shown_state = request.GET.get("state", "open")
+    rows = selectors.filtered(request.user, state=shown_state if shown_state in selectors.SHOWN else "")
     page = Paginator(rows, LISTED).get_page(request.GET.get("page"))
     return {
-        "notices": selectors.notices(request.user, now),
-        "board": selectors.board(request.user, now),
         "page": page,
         "rows": selectors.rows_of(request.user, list(page.object_list), now),
-        "shown": shown,
+        "month": selectors.summary(request.user, now=now),
+        "others": selectors.others_sum(request.user),
+        "shown": shown_state,
         "states": selectors.SHOWN,
-        "query": f"state={shown}",
-        "windows": windows_page(request.user, now),
-        "card": _price(request, selectors.model_of_interest(request.user, request.GET.get("price", ""))),
+        "query": f"state={shown_state}",
         "now": now,
     }
+
+
+PARTS = {"notices": _notices, "tiles": _tiles, "leases": _leases}

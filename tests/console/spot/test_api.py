@@ -98,7 +98,8 @@ def test_pages_cost_the_same_whatever_they_list(one: Scene) -> None:
             found.append(len(asked))
         counts.append(found)
     assert counts[0] == counts[1]
-    assert max(counts[0]) <= 70
+    whole, overview, part, rows = counts[0]
+    assert whole <= 90 and overview <= 90 and part <= 20 and rows <= 15
 
 
 def test_parts_of_the_page_are_fetched_alone(one: Scene) -> None:
