@@ -1,16 +1,17 @@
 // When services sleep, what sleeps over the day and ahead, and how recalls went.
 import { axis, draw, faded, layout, plain, token } from "./charts.js";
 
-const text = (gpus) => `${Number.isInteger(gpus) ? gpus : gpus.toFixed(1)} GPUs`;
+const text = (gpus) => `${Number.isInteger(gpus) ? gpus : gpus.toFixed(1)} ${gpus === 1 ? "GPU" : "GPUs"}`;
 
 function timeline({ lanes, bars, now, low, high }) {
   const at = (one) => lanes.length - 1 - one.lane;
   const edges = (when) => bars.map((one) => Date.parse(one[when]));
   const starts = edges("from");
+  const ends = edges("to");
   return {
     data: [{
-      type: "bar", orientation: "h", y: bars.map(at), base: bars.map((one) => one.from), x: edges("to").map((end, i) => end - starts[i]),
-      width: 0.45, text: bars.map((one) => (one.gpus ? text(one.gpus) : "")), textposition: "inside", insidetextanchor: "middle", constraintext: "none", cliponaxis: true,
+      type: "bar", orientation: "h", y: bars.map(at), base: bars.map((one) => one.from), x: ends.map((end, i) => end - starts[i]),
+      width: 0.45, text: bars.map((one, i) => (one.gpus && ends[i] - starts[i] > 4 * 36e5 ? text(one.gpus) : "")), textposition: "inside", insidetextanchor: "middle", constraintext: "none", cliponaxis: true,
       textfont: { size: 11, color: bars.map((one) => (one.on ? token("surface") : token("text"))) },
       marker: { color: bars.map((one) => (one.on ? token("c-standby") : faded("c-standby", 0.22))), line: { color: token("c-standby"), width: 1 } },
       customdata: bars.map((one) => `${plain(lanes[one.lane].key)}<br>${plain(lanes[one.lane].when)}`), hovertemplate: "%{customdata}<extra></extra>",
