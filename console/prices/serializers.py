@@ -129,6 +129,7 @@ class PreviewFiguresSerializer(serializers.Serializer[Any]):
     revenue_high_cents = serializers.IntegerField(allow_null=True, required=False)
     tenants = serializers.IntegerField(allow_null=True, required=False)
     tenants_out = serializers.ListField(child=serializers.CharField(), required=False, allow_null=True)
+    asks_out = serializers.IntegerField(required=False, help_text="asks with a limit below the price")
     answers = PreviewAnswerSerializer(many=True, required=False, help_text="by elasticity, the lowest first")
 
 

@@ -18,7 +18,7 @@ from scheduler.spot.readings import Level, PriceRules, Readings
 
 LABELS = {
     "on_demand": "on-demand price",
-    "use": "GPUs paid for",
+    "use": "paid use",
     "queue": "queue",
     "standby": "standby",
     "idle": "idle",

@@ -106,7 +106,8 @@ def preview_of(
         found = preview(market.week, one.cents_now, line.cents, floor, alternatives=_beside(one, line.cents))
         pairs.append({"gpu_model": line.gpu_model, **pair_of(found), "others": others_of(found)})
         if found.seen_occupancy is not None:
-            assumptions.append(f"{line.gpu_model}: {found.seen_occupancy:.0%} of what could be lent was held, as seen.")
+            held = f"{100 * found.seen_occupancy:.0f} %"
+            assumptions.append(f"{line.gpu_model}: {held} of what could be lent was held, as seen.")
         assumptions += [said for said in (*market.notes, *found.assumptions) if said not in assumptions]
     end = full_hour(work.now_at)
     start = end - timedelta(hours=WEEK_H)

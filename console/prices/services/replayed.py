@@ -34,6 +34,7 @@ def _figures(found: Preview, cents: int) -> dict[str, Any]:
         "revenue_high_cents": max(earned),
         "tenants": middle.tenants,
         "tenants_out": _out(middle, under),
+        "asks_out": middle.asks_out,
         "answers": [_answer(one) for one in under],
     }
 

@@ -116,7 +116,7 @@ def test_a_review_reads_the_week_and_says_what_moved_the_price() -> None:
     told = api(operator()).get(f"/api/v1/prices/proposals/{row.pk}/").json()["preview"]["models"][0]
     assert told["others"][0]["answers"][0]["revenue_cents"] == one["others"][0]["answers"][0]["revenue_cents"]
     said = " ".join(row.preview["assumptions"])
-    assert "no lease was recorded" in said and "assumed" in said and f"{H100}: 50% of what could be lent" in said
+    assert "no lease was recorded" in said and "assumed" in said and f"{H100}: 50 % of what could be lent" in said
 
 
 def test_the_next_review_compares_with_what_was_read_for_the_price_in_force() -> None:
@@ -132,7 +132,7 @@ def test_the_next_review_compares_with_what_was_read_for_the_price_in_force() ->
     later = terms(reviewed())
     assert (later["use"]["was"], later["use"]["value"]) == (7, 10)
     assert later["standby"]["effect_cents"] == 0
-    assert later["use"]["words"] == "GPUs paid for up 43 % to 10 GPUs"
+    assert later["use"]["words"] == "paid use up 43 % to 10 GPUs"
 
 
 def test_leases_that_are_recorded_stand_for_asks_with_their_limits(monkeypatch: pytest.MonkeyPatch) -> None:
