@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from console.spot import execution, services
-from console.spot.planning import estimating, seating
+from console.spot.planning import estimating, forecasting, seating
 
 
 @shared_task(name="spot.turn")
@@ -24,3 +24,13 @@ def estimate(estimate_id: int) -> None:
 @shared_task(name="spot.keep_past")
 def keep_past() -> int:
     return services.keep_past()
+
+
+@shared_task(name="spot.watch")
+def watch() -> bool:
+    return services.watch_demand()
+
+
+@shared_task(name="spot.forecast")
+def forecast() -> str:
+    return forecasting.look()

@@ -1,8 +1,8 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from console.spot import api, api_calibration
-from console.spot.views import calibration, capacity, leases, overview
+from console.spot import api, api_calibration, api_forecasting
+from console.spot.views import calibration, capacity, forecasting, leases, overview
 
 
 class LeaseActionConverter(StringConverter):
@@ -19,6 +19,7 @@ urlpatterns = [
     path("capacity/estimate/", capacity.estimate, name="estimate"),
     path("capacity/estimates/<row:estimate_id>/", capacity.estimate_part, name="estimate-part"),
     path("capacity/calibration/", calibration.calibration, name="calibration"),
+    path("capacity/forecast/", forecasting.forecast, name="forecast"),
     path("spot/", overview.overview, name="overview"),
     path("spot/leases/<row:lease_id>/", leases.lease, name="lease"),
     path("spot/leases/<row:lease_id>/<lease_action:action>/", leases.act, name="act"),
@@ -39,5 +40,9 @@ api_urlpatterns = [
     path("reclaims/", api.ReclaimList.as_view(), name="reclaims"),
     path("reclaims.csv", api.ReclaimsCsv.as_view(), name="reclaims-csv"),
     path("spot/calibration/", api_calibration.CalibrationDetail.as_view(), name="spot-calibration"),
+    path("spot/", api.SpotOverview.as_view(), name="spot"),
+    path("spot/forecasts/", api_forecasting.ForecastList.as_view(), name="spot-forecasts"),
+    path("spot/quotas/", api_forecasting.QuotaList.as_view(), name="spot-quotas"),
+    path("spot/backtest/", api_forecasting.BacktestDetail.as_view(), name="spot-backtest"),
     path("spot/bills/", api.BillList.as_view(), name="spot-bills"),
 ]

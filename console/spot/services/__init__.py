@@ -6,8 +6,10 @@ from console.spot.services.calibration import keep_past
 from console.spot.services.deciding import ask_for, edit_draft, give_back, make_lease, withdraw
 from console.spot.services.ending import end_seats, never_came, note_trouble
 from console.spot.services.estimating import ask_estimate, begin_estimate, fail_estimate, keep_estimate
+from console.spot.services.forecasting import ensure_peaks, watch_demand
 from console.spot.services.reclaiming import Order, Told, notice, settle, told_of
 from console.spot.services.running import Recalled, Seen, review, runs_open, watch
+from console.spot.services.seeding import ensure_leases
 from console.spot.services.seeing import note_hand_overs, quote_for, recalls_of, seen_of
 from console.spot.services.starting import (
     NAMESPACE,
@@ -41,7 +43,9 @@ __all__ = [
     "claim_launch",
     "edit_draft",
     "end_seats",
+    "ensure_leases",
     "ensure_past",
+    "ensure_peaks",
     "fail_estimate",
     "give_back",
     "keep_estimate",
@@ -68,5 +72,6 @@ __all__ = [
     "take_line",
     "told_of",
     "watch",
+    "watch_demand",
     "withdraw",
 ]

@@ -1,7 +1,10 @@
 """Leases are asked for by tenants and seen by their own; who sees the pool sees everybody's and acts on none."""
 
+from django.utils import timezone
+
 from console.spot import services
 from console.spot.models import Estimate
+from console.spot.services.forecasting import keep_backtest
 from console.tenancy.choices import Role
 from tests.builders.fleets import observed
 from tests.builders.people import person, tenant
@@ -16,6 +19,11 @@ OWN = SIGNED_IN  # their own, or everybody's
 def _fleet() -> Arguments:
     priced()
     observed(room())
+    return {}
+
+
+def _judged() -> Arguments:
+    keep_backtest(timezone.now(), {}, "a back-test needs a week")
     return {}
 
 
@@ -50,12 +58,16 @@ ROUTES = (
     Route("spot:estimate", TENANTS, "post", 200, _fleet),
     Route("spot:estimate-part", TENANTS, make=_estimated),
     Route("spot:calibration", OWN, make=_fleet),
+    Route("spot:forecast", OWN, make=_fleet),
     Route("spot:overview", FLEET, make=_fleet),
     Route("spot:lease", OWN, make=_asked),
     Route("spot:act", TENANTS, "post", 302, _withdrawn),
     Route("spot:reclaims", OWN, make=_fleet),
     Route("spot:reclaims-csv", OWN, make=_fleet),
     Route("spot:bills", OWN, make=_fleet),
+    Route("api:spot-forecasts", OWN, make=_fleet),
+    Route("api:spot-quotas", OWN, make=_fleet),
+    Route("api:spot-backtest", FLEET, make=_judged),
     Route("api:leases", OWN, make=_fleet),
     Route("api:leases", TENANTS, "post", 400, _fleet, BODY),
     Route("api:lease", OWN, make=_asked),
