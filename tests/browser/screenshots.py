@@ -113,6 +113,8 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
         Shot("tenant", "operator", "/tenants/online/"),
         Shot("capacity", "tenant", "/capacity/", "#estimate .spot-figure", "#estimate .spot-figure"),
         Shot("spot", "operator", "/spot/"),
+        Shot("prices", "operator", "/prices/", ".price-chart .main-svg", ".price-chart .main-svg"),
+        Shot("price-proposal", "approver", "/prices/proposals/1/"),
         Shot("lease", "tenant", "/spot/leases/1/"),
         Shot("audit", "operator", "/audit/"),
         Shot("login", "", "/login/"),
