@@ -61,11 +61,6 @@ def seed_leases() -> bool:
     return spot.ensure_leases(tenant) > 0
 
 
-def seed_demand() -> bool:
-    """A simulated past of what HP held, once; False where some was seen, or nothing is there to be held."""
-    return spot.ensure_peaks() > 0
-
-
 def _seed_rota() -> None:
     """A rota of both approvers, once; their mails become files, since the domain leads nowhere."""
     approvers = [name for name, role in DEMO_LOGINS.items() if role is Role.APPROVER]

@@ -1,6 +1,7 @@
 """Messages for workers: an id in, one call."""
 
 from celery import shared_task
+from django.conf import settings
 
 from console.spot import execution, services
 from console.spot.planning import estimating, forecasting, seating
@@ -28,7 +29,10 @@ def keep_past() -> int:
 
 @shared_task(name="spot.watch")
 def watch() -> bool:
-    return services.watch_demand()
+    seen = services.watch_demand()
+    if seen and settings.DEMO:
+        services.ensure_peaks()
+    return seen
 
 
 @shared_task(name="spot.forecast")
