@@ -24,17 +24,19 @@ class _Desk(APIView):
 class WindowList(_Desk):
     permissions = {"GET": VIEW_OWN, "POST": SET}  # noqa: RUF012
 
-    @extend_schema(operation_id="standby_windows", responses=shapes.WindowListSerializer)
+    @extend_schema(operation_id="standby_windows", responses=shapes.StandbyWindowListSerializer)
     def get(self, request: Request) -> Response:
         """Open windows of one's own tenants, what sleeps without one, and all others as one sum."""
-        return Response(shapes.WindowListSerializer(selectors.windows_page(request.user)).data)
+        return Response(shapes.StandbyWindowListSerializer(selectors.windows_page(request.user)).data)
 
     @extend_schema(
-        operation_id="standby_window_make", request=shapes.MakeSerializer, responses={201: shapes.WindowSerializer}
+        operation_id="standby_window_make",
+        request=shapes.StandbyMakeSerializer,
+        responses={201: shapes.StandbyWindowSerializer},
     )
     def post(self, request: Request) -> Response:
         """A workload of one's own sleeps at these times from now on."""
-        said = bodies.checked(shapes.MakeSerializer, request.data)
+        said = bodies.checked(shapes.StandbyMakeSerializer, request.data)
         row = services.make_window(request.user, **said.asked())
         return _window(request, row.pk, status.HTTP_201_CREATED)
 
@@ -43,29 +45,31 @@ class WindowPreview(_Desk):
     permission = SET
 
     @extend_schema(
-        operation_id="standby_preview", request=shapes.WorkloadSerializer, responses=shapes.ExpectedSerializer
+        operation_id="standby_preview",
+        request=shapes.StandbyWorkloadSerializer,
+        responses=shapes.StandbyExpectedSerializer,
     )
     def post(self, request: Request) -> Response:
         """What one span would bring and cost; nothing is kept."""
-        said = bodies.checked(shapes.WorkloadSerializer, request.data)
-        return Response(shapes.ExpectedSerializer(services.preview_window(request.user, **said.asked())).data)
+        said = bodies.checked(shapes.StandbyWorkloadSerializer, request.data)
+        return Response(shapes.StandbyExpectedSerializer(services.preview_window(request.user, **said.asked())).data)
 
 
 class WindowOne(_Desk):
     permissions = {"GET": VIEW_OWN, "PUT": SET}  # noqa: RUF012
 
-    @extend_schema(operation_id="standby_window", responses=shapes.WindowSerializer)
+    @extend_schema(operation_id="standby_window", responses=shapes.StandbyWindowSerializer)
     def get(self, request: Request, window_id: int) -> Response:
         """One window; its version is the ETag."""
         return _window(request, window_id)
 
     @extend_schema(
-        operation_id="standby_window_edit", parameters=[IF_MATCH], request=shapes.EditSerializer,
-        responses={200: shapes.WindowSerializer, **REFUSALS},
+        operation_id="standby_window_edit", parameters=[IF_MATCH], request=shapes.StandbyEditSerializer,
+        responses={200: shapes.StandbyWindowSerializer, **REFUSALS},
     )  # fmt: skip
     def put(self, request: Request, window_id: int) -> Response:
         """Other times, on top of the version that was read."""
-        said = bodies.said(shapes.EditSerializer, request)
+        said = bodies.said(shapes.StandbyEditSerializer, request)
         services.edit_window(request.user, window_id, version_sent(request), **said)
         return _window(request, window_id)
 
@@ -74,11 +78,13 @@ class WindowEnd(_Desk):
     permission = SET
 
     @extend_schema(
-        operation_id="standby_window_end", request=shapes.ReasonSerializer, responses=shapes.WindowSerializer
+        operation_id="standby_window_end",
+        request=shapes.StandbyReasonSerializer,
+        responses=shapes.StandbyWindowSerializer,
     )
     def post(self, request: Request, window_id: int) -> Response:
         """Nothing sleeps under it any more; who does is recalled now."""
-        said = bodies.said(shapes.ReasonSerializer, request)
+        said = bodies.said(shapes.StandbyReasonSerializer, request)
         services.end_window(request.user, window_id, said["reason"])
         return _window(request, window_id)
 
@@ -87,15 +93,15 @@ class WindowRecall(_Desk):
     permission = RECALL
 
     @extend_schema(
-        operation_id="standby_window_recall", request=shapes.ReasonSerializer,
-        responses={201: shapes.RecallSerializer(many=True)},
+        operation_id="standby_window_recall", request=shapes.StandbyReasonSerializer,
+        responses={201: shapes.StandbyRecallSerializer(many=True)},
     )  # fmt: skip
     def post(self, request: Request, window_id: int) -> Response:
         """All that sleeps under it is recalled now; the window stays for its next times."""
-        said = bodies.said(shapes.ReasonSerializer, request)
+        said = bodies.said(shapes.StandbyReasonSerializer, request)
         made = services.recall_window(request.user, window_id, said["reason"])
         rows = [selectors.recall_row(selectors.recall_for(request.user, one.pk)) for one in made]
-        return Response(shapes.RecallSerializer(rows, many=True).data, status=status.HTTP_201_CREATED)
+        return Response(shapes.StandbyRecallSerializer(rows, many=True).data, status=status.HTTP_201_CREATED)
 
 
 class RecallList(generics.ListAPIView[Any]):
@@ -103,7 +109,7 @@ class RecallList(generics.ListAPIView[Any]):
 
     permissions = {"GET": VIEW_OWN, "POST": RECALL}  # noqa: RUF012
     permission_classes = (NeedsPermission,)
-    serializer_class = shapes.RecallSerializer
+    serializer_class = shapes.StandbyRecallSerializer
     filter_backends = ()
 
     def get_queryset(self) -> Any:
@@ -115,50 +121,52 @@ class RecallList(generics.ListAPIView[Any]):
         return super().get_serializer(*args, **kwargs)
 
     @extend_schema(
-        operation_id="standby_recall", request=shapes.RecallAskedSerializer, responses={201: shapes.RecallSerializer}
+        operation_id="standby_recall",
+        request=shapes.StandbyRecallAskedSerializer,
+        responses={201: shapes.StandbyRecallSerializer},
     )
     def post(self, request: Request) -> Response:
         """Wakes one pod now."""
-        said = bodies.said(shapes.RecallAskedSerializer, request)
+        said = bodies.said(shapes.StandbyRecallAskedSerializer, request)
         row = services.recall(request.user, source_id=said.pop("source"), **said)
         return _recall(request, row.pk, status.HTTP_201_CREATED)
 
 
 class RecallOne(_Desk):
-    @extend_schema(operation_id="standby_recall_one", responses=shapes.RecallSerializer)
+    @extend_schema(operation_id="standby_recall_one", responses=shapes.StandbyRecallSerializer)
     def get(self, request: Request, recall_id: int) -> Response:
         """How far a recall has come."""
         return _recall(request, recall_id)
 
 
 class RecallFigures(_Desk):
-    @extend_schema(operation_id="standby_recall_figures", responses=shapes.RecallFiguresSerializer)
+    @extend_schema(operation_id="standby_recall_figures", responses=shapes.StandbyRecallFiguresSerializer)
     def get(self, request: Request) -> Response:
         """Seconds from notice to serving, failed recalls and killed borrowers, day by day."""
-        return Response(shapes.RecallFiguresSerializer(selectors.recalls_page(request.user)).data)
+        return Response(shapes.StandbyRecallFiguresSerializer(selectors.recalls_page(request.user)).data)
 
 
 class Pool(_Desk):
-    @extend_schema(operation_id="standby_pool", responses=shapes.PoolSerializer)
+    @extend_schema(operation_id="standby_pool", responses=shapes.StandbyPoolSerializer)
     def get(self, request: Request) -> Response:
         """What sleeps now, over the day, and as it is foreseen."""
-        return Response(shapes.PoolSerializer(selectors.pool_page(request.user)).data)
+        return Response(shapes.StandbyPoolSerializer(selectors.pool_page(request.user)).data)
 
 
 class StormList(_Desk):
     permission = VIEW_POOL
 
-    @extend_schema(operation_id="standby_storms", responses=shapes.StormSerializer(many=True))
+    @extend_schema(operation_id="standby_storms", responses=shapes.StandbyStormSerializer(many=True))
     def get(self, request: Request) -> Response:
         """Many sleepers that come back at about the same time, within the next 24 hours."""
-        return Response(shapes.StormSerializer(selectors.storms_page(request.user).rows, many=True).data)
+        return Response(shapes.StandbyStormSerializer(selectors.storms_page(request.user).rows, many=True).data)
 
 
 def _window(request: Request, window_id: int, code: int = status.HTTP_200_OK) -> Response:
     row = selectors.window_row(request.user, selectors.window_for(request.user, window_id))
-    return Response(shapes.WindowSerializer(row).data, status=code, headers=etag(row.version))
+    return Response(shapes.StandbyWindowSerializer(row).data, status=code, headers=etag(row.version))
 
 
 def _recall(request: Request, recall_id: int, code: int = status.HTTP_200_OK) -> Response:
     row = selectors.recall_row(selectors.recall_for(request.user, recall_id))
-    return Response(shapes.RecallSerializer(row).data, status=code)
+    return Response(shapes.StandbyRecallSerializer(row).data, status=code)

@@ -9,12 +9,12 @@ from console.standby.choices import LEAST_MINUTES
 DAY = serializers.IntegerField(min_value=0, max_value=6, help_text="0 is Monday")
 
 
-class SpanSerializer(serializers.Serializer[Any]):
+class StandbySpanSerializer(serializers.Serializer[Any]):
     begins_at = serializers.DateTimeField()
     ends_at = serializers.DateTimeField()
 
 
-class ExpectedSerializer(serializers.Serializer[Any]):
+class StandbyExpectedSerializer(serializers.Serializer[Any]):
     """What one span is expected to bring and to cost; null: not known."""
 
     hours = serializers.FloatField(required=False)
@@ -29,7 +29,7 @@ class ExpectedSerializer(serializers.Serializer[Any]):
     assumed = serializers.ListField(child=serializers.CharField(), required=False)
 
 
-class WindowSerializer(serializers.Serializer[Any]):
+class StandbyWindowSerializer(serializers.Serializer[Any]):
     """``id`` null: asleep without a window, by a pod label or its cluster's own doing."""
 
     id = serializers.IntegerField(allow_null=True)
@@ -54,27 +54,27 @@ class WindowSerializer(serializers.Serializer[Any]):
     recall_p95_s = serializers.FloatField(allow_null=True)
     rebate_cents = serializers.IntegerField(allow_null=True, help_text="of the last 30 days")
     cost_cents = serializers.IntegerField(allow_null=True, help_text="of the last 30 days")
-    expected = ExpectedSerializer()
-    spans = SpanSerializer(many=True, help_text="from six hours ago to 40 hours ahead")
+    expected = StandbyExpectedSerializer()
+    spans = StandbySpanSerializer(many=True, help_text="from six hours ago to 40 hours ahead")
     next_at = serializers.DateTimeField(allow_null=True)
     acts = serializers.BooleanField(help_text="false: the source is only observed")
     reason = serializers.CharField()
     made_by = serializers.CharField()
 
 
-class OthersSerializer(serializers.Serializer[Any]):
+class StandbyOthersSerializer(serializers.Serializer[Any]):
     asleep_gpus = serializers.FloatField()
     lent_gpus = serializers.FloatField()
 
 
-class WindowListSerializer(serializers.Serializer[Any]):
+class StandbyWindowListSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
     total = serializers.IntegerField()
-    others = OthersSerializer(allow_null=True, help_text="all other tenants together; null: not known")
-    results = WindowSerializer(source="rows", many=True)
+    others = StandbyOthersSerializer(allow_null=True, help_text="all other tenants together; null: not known")
+    results = StandbyWindowSerializer(source="rows", many=True)
 
 
-class WhenSerializer(serializers.Serializer[Any]):
+class StandbyWhenSerializer(serializers.Serializer[Any]):
     """Days of the week with minutes of the day in UTC, or one span."""
 
     days = serializers.ListField(child=DAY, required=False, max_length=7)
@@ -86,11 +86,11 @@ class WhenSerializer(serializers.Serializer[Any]):
     ends_at = serializers.DateTimeField(required=False)
 
 
-class EditSerializer(WhenSerializer):
+class StandbyEditSerializer(StandbyWhenSerializer):
     reason = serializers.CharField(max_length=2000, default="", allow_blank=True)
 
 
-class WorkloadSerializer(WhenSerializer):
+class StandbyWorkloadSerializer(StandbyWhenSerializer):
     source = serializers.IntegerField(min_value=1, max_value=2**53 - 1)  # type: ignore[assignment]
     cluster = serializers.CharField(max_length=253)
     namespace = serializers.CharField(max_length=253)
@@ -102,22 +102,22 @@ class WorkloadSerializer(WhenSerializer):
         return {**said, "source_id": self.validated_data["source"]}
 
 
-class MakeSerializer(WorkloadSerializer):
+class StandbyMakeSerializer(StandbyWorkloadSerializer):
     reason = serializers.CharField(max_length=2000, default="", allow_blank=True)
 
 
-class ReasonSerializer(serializers.Serializer[Any]):
+class StandbyReasonSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(max_length=2000, default="", allow_blank=True)
 
 
-class RecallAskedSerializer(serializers.Serializer[Any]):
+class StandbyRecallAskedSerializer(serializers.Serializer[Any]):
     source = serializers.IntegerField(min_value=1, max_value=2**53 - 1)  # type: ignore[assignment]
     cluster = serializers.CharField(max_length=253)
     pod = serializers.CharField(max_length=507, help_text="namespace/name")
     reason = serializers.CharField(max_length=2000)
 
 
-class RecallSerializer(serializers.Serializer[Any]):
+class StandbyRecallSerializer(serializers.Serializer[Any]):
     """One waking, step by step; what lies ahead is null."""
 
     id = serializers.IntegerField()
@@ -147,7 +147,7 @@ class RecallSerializer(serializers.Serializer[Any]):
     checkpoints = serializers.IntegerField()
 
 
-class TimesSerializer(serializers.Serializer[Any]):
+class StandbyTimesSerializer(serializers.Serializer[Any]):
     recalls = serializers.IntegerField()
     serving = serializers.IntegerField()
     failed = serializers.IntegerField()
@@ -158,21 +158,17 @@ class TimesSerializer(serializers.Serializer[Any]):
     p99_s = serializers.FloatField(allow_null=True)
 
 
-class DayTimesSerializer(TimesSerializer):
-    day = serializers.DateField()
-
-
-class RecallFiguresSerializer(serializers.Serializer[Any]):
+class StandbyRecallFiguresSerializer(serializers.Serializer[Any]):
     days = serializers.IntegerField()
     at = serializers.DateTimeField()
-    whole = TimesSerializer()
+    whole = StandbyTimesSerializer()
     by_day = serializers.SerializerMethodField()
 
     def get_by_day(self, page: Any) -> list[dict[str, Any]]:
-        return [{"day": day.isoformat(), **TimesSerializer(times).data} for day, times in page.by_day]
+        return [{"day": day.isoformat(), **StandbyTimesSerializer(times).data} for day, times in page.by_day]
 
 
-class PoolRowSerializer(serializers.Serializer[Any]):
+class StandbyPoolRowSerializer(serializers.Serializer[Any]):
     cluster = serializers.CharField()
     gpu_model = serializers.CharField()
     others = serializers.BooleanField(help_text="true: all other tenants together")
@@ -186,29 +182,29 @@ class PoolRowSerializer(serializers.Serializer[Any]):
     cents_per_hour = serializers.IntegerField(allow_null=True)
 
 
-class HourSerializer(serializers.Serializer[Any]):
+class StandbyHourSerializer(serializers.Serializer[Any]):
     hour = serializers.IntegerField()
     days = serializers.IntegerField()
     asleep_gpus = serializers.FloatField(allow_null=True)
     lent_gpus = serializers.FloatField(allow_null=True)
 
 
-class AheadSerializer(serializers.Serializer[Any]):
+class StandbyAheadSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
     planned_gpus = serializers.FloatField()
     gpus = serializers.FloatField(allow_null=True)
 
 
-class PoolSerializer(serializers.Serializer[Any]):
+class StandbyPoolSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField(allow_null=True, help_text="of the newest count; null before the first")
     asleep_gpus = serializers.FloatField(allow_null=True)
     lent_gpus = serializers.FloatField(allow_null=True)
-    pools = PoolRowSerializer(source="rows", many=True)
-    day = HourSerializer(many=True)
-    ahead = AheadSerializer(many=True)
+    pools = StandbyPoolRowSerializer(source="rows", many=True)
+    day = StandbyHourSerializer(many=True)
+    ahead = StandbyAheadSerializer(many=True)
 
 
-class StormSerializer(serializers.Serializer[Any]):
+class StandbyStormSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     source = serializers.CharField()  # type: ignore[assignment]
     at = serializers.DateTimeField()
