@@ -10,6 +10,7 @@ from console.prices.selectors import quotes
 from console.spot import services
 from console.spot.choices import Reason, State
 from console.spot.models import Lease
+from console.spot.selectors.forecasting import quota_of
 from console.standby.services import promises
 from scheduler.cluster.promised import respecting
 from scheduler.cluster.snapshot import Snapshot
@@ -45,7 +46,7 @@ def _seat(line: services.Line) -> int:
     turn = plan_starts(
         respecting(line.snapshot, held),
         [waiting_of(row, line) for row in line.leases],
-        Limits(),
+        Limits(spot_gpus={model: quota_of(None, model, line.at) for model in models}),
         cluster=line.cluster,
         promises=held,
         kept=_frozen_nodes(line.snapshot, line.frozen),

@@ -11,11 +11,10 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from console.spot import selectors
-from console.spot.views import forecasting
-from console.spot.views.calibration import shown
+from console.spot.views import calibration, forecasting
+from console.standby import selectors as standby
 
 LISTED = 25
-PARTS = ("tiles", "leases")
 
 
 @require_safe
@@ -25,23 +24,35 @@ def overview(request: HttpRequest) -> HttpResponse:
     """The page, or with ``?part=`` one of its live parts."""
     part = request.GET.get("part", "")
     template = f"spot/overview.html#{part}" if part in PARTS else "spot/overview.html"
-    page = _page(request)
-    if part not in PARTS:
-        page |= {"calibration": shown(request), "quotes": selectors.quotes_now()}
-        page["forecast"] = forecasting.shown(request)
-    return render(request, template, page)
+    if part in PARTS:
+        return render(request, template, PARTS[part](request))
+    return render(request, template, {**_tiles(request), **_leases(request), **_beside(request), "section": "spot"})
 
 
-def _page(request: HttpRequest) -> dict[str, Any]:
+def _beside(request: HttpRequest) -> dict[str, Any]:
+    """What other rooms say, each with an age of its own."""
+    viewer = request.user
+    return {
+        "pool": standby.pool_page(viewer),
+        "storms": standby.storms_page(viewer),
+        "recalls": standby.recalls_page(viewer),
+        "forecast": forecasting.shown(request),
+        "calibration": calibration.shown(request),
+        "quotes": selectors.quotes_now(),
+    }
+
+
+def _tiles(request: HttpRequest) -> dict[str, Any]:
     now = timezone.now()
-    shown = request.GET.get("state", "open")
-    tenant = request.GET.get("tenant", "")[:253]
+    return {"board": selectors.board(request.user, now), "notices": selectors.notices(request.user, now), "now": now}
+
+
+def _leases(request: HttpRequest) -> dict[str, Any]:
+    now = timezone.now()
+    shown, tenant = request.GET.get("state", "open"), request.GET.get("tenant", "")[:253]
     rows = selectors.filtered(request.user, state=shown if shown in selectors.SHOWN else "", tenant=tenant)
     page = Paginator(rows, LISTED).get_page(request.GET.get("page"))
     return {
-        "section": "spot",
-        "board": selectors.board(request.user, now),
-        "notices": selectors.notices(request.user, now),
         "page": page,
         "rows": selectors.rows_of(request.user, list(page.object_list), now),
         "everybody": True,
@@ -52,3 +63,6 @@ def _page(request: HttpRequest) -> dict[str, Any]:
         "query": f"state={shown}&tenant={tenant}",
         "now": now,
     }
+
+
+PARTS = {"tiles": _tiles, "leases": _leases}

@@ -99,7 +99,7 @@ def test_pages_cost_the_same_whatever_they_list(one: Scene) -> None:
         counts.append(found)
     assert counts[0] == counts[1]
     whole, overview, part, rows = counts[0]
-    assert whole <= 90 and overview <= 90 and part <= 20 and rows <= 15
+    assert whole <= 90 and overview <= 90 and part <= 25 and rows <= 15
 
 
 def test_parts_of_the_page_are_fetched_alone(one: Scene) -> None:
