@@ -1,6 +1,7 @@
-"""Run as a process of its own: drives one move of a simulated cluster and dies at a named step.
+"""Run as a process of its own: drives one operation of a simulated cluster and dies at a named step.
 
-Arguments: uid of the cluster, key of the operation, step.  Steps are the names of ``STEPS``.
+Arguments: uid of the cluster, key of the operation, step, and "recall" where it is one (else a move).  Steps are the
+names of ``STEPS``.
 """
 
 import os
@@ -44,7 +45,10 @@ def main() -> None:
     worlds = import_module("tests.console.connectors.worlds")
     uid, key, step = sys.argv[1:4]
     _arm(simulated, step)
-    simulated.SimulatedConnector(uid).execute(worlds.move("jobs/a", "n1", "n2"), key)
+    operations = import_module("scheduler.plan.operations")
+    wake = operations.Recall(cluster="default", pod="jobs/s", uid="")
+    operation = wake if sys.argv[4:] == ["recall"] else worlds.move("jobs/a", "n1", "n2")
+    simulated.SimulatedConnector(uid).execute(operation, key)
     _die()
 
 
