@@ -16,6 +16,8 @@ STATES: dict[str, Look] = {
     "proposed": Look("warn", "user-check", "Awaiting approval"),
     "nothing_to_do": Look("", "circle-minus", "Nothing to do"),
     "not_possible": Look("bad", "circle-x", "Not possible"),
+    "serving": Look("ok", "circle-check", "Serving"),
+    "moot": Look("", "circle-minus", "Was awake already"),
     "failed": Look("bad", "alert-octagon", "Failed"),
     "cancelled": Look("", "circle-x", "Cancelled"),
     "approved": Look("ok", "circle-check", "Approved"),
