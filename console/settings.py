@@ -214,14 +214,9 @@ KEPT_READINGS = (
 # --- people ---------------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "tenancy.User"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "console.tenancy.backend.RoleBackend"]
-PASSWORD_HASHERS = [
-    "django.contrib.auth.hashers.ScryptPasswordHasher",
-    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
-]
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
-]
+PASSWORD_HASHERS = [f"django.contrib.auth.hashers.{name}PasswordHasher" for name in ("Scrypt", "PBKDF2")]
+_VALIDATORS = ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+AUTH_PASSWORD_VALIDATORS = [{"NAME": f"django.contrib.auth.password_validation.{name}"} for name in _VALIDATORS]
 LOGIN_URL = "tenancy:login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "tenancy:login"
