@@ -7,17 +7,15 @@ from rest_framework.views import APIView
 
 from console.spot.api import SeesLeases
 from console.spot.choices import HORIZONS_S
-from console.spot.selectors.calibration import card
 from console.spot.serializers_calibration import CalibrationSerializer
-
-USUAL = 3600
+from console.spot.services.judging import USUAL_S, calibration_card
 
 
 class CalibrationDetail(APIView):
     permission_classes = (SeesLeases,)
 
     @extend_schema(
-        parameters=[OpenApiParameter("within", int, enum=list(HORIZONS_S), default=USUAL)],
+        parameters=[OpenApiParameter("within", int, enum=list(HORIZONS_S), default=USUAL_S)],
         responses=CalibrationSerializer,
     )
     def get(self, request: Request) -> Response:
@@ -26,5 +24,5 @@ class CalibrationDetail(APIView):
         the one was from the other.  null where nobody was told such a chance.
         """
         said = request.query_params.get("within", "")
-        horizon = int(said) if said.isascii() and said.isdigit() and len(said) < 6 else USUAL
-        return Response(CalibrationSerializer(card(request.user, horizon)).data)
+        horizon = int(said) if said.isascii() and said.isdigit() and len(said) < 6 else USUAL_S
+        return Response(CalibrationSerializer(calibration_card(request.user, horizon)).data)

@@ -77,14 +77,8 @@ def first_starts(supply: Longs, others: Others, probe: Floats) -> tuple[Longs, B
             held -= given[t]
             while there - old < arrives.size and arrives[there - old] <= t:
                 there += 1
-            while held > supply[k, t]:
-                last = _last(t, on, ends)
-                if last == NEVER:
-                    break
-                held -= gpus[last]
-                given[min(ends[last], steps)] -= gpus[last]
-                on[last], back[last], left[last] = 0, 1, ends[last] - t
-                lost += 1
+            back_gpus, more = _reclaimed(held - supply[k, t], t, gpus, left, on, back, ends, given)
+            held, lost = held - back_gpus, lost + more
             free = supply[k, t] - held
             free_then = free if t == 0 else free_then
             for turn in range(3):  # reclaimed, those that were there before the ask, newcomers
@@ -113,6 +107,23 @@ def _begin(j: int, t: int, gpus: Longs, left: Longs, on: Longs, ends: Longs, giv
     on[j], ends[j], left[j] = t + 1, t + left[j], 0
     given[min(ends[j], given.size - 1)] += gpus[j]
     return int(gpus[j])
+
+
+@numba.njit(cache=True)
+def _reclaimed(
+    over: int, t: int, gpus: Longs, left: Longs, on: Longs, back: Longs, ends: Longs, given: Longs
+) -> tuple[int, int]:  # fmt: skip
+    """Who started last leaves first, until ``over`` GPUs are back: (their GPUs, how many they are)."""
+    gone, jobs, steps = 0, 0, given.size - 1
+    while over > gone:
+        last = _last(t, on, ends)
+        if last == NEVER:
+            break
+        gone += gpus[last]
+        jobs += 1
+        given[min(ends[last], steps)] -= gpus[last]
+        on[last], back[last], left[last] = 0, 1, ends[last] - t
+    return gone, jobs
 
 
 @numba.njit(cache=True)

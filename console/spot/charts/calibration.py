@@ -1,9 +1,9 @@
 """The chart of reliability: what was said against what came, drawn on the page itself."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-from scheduler.spot.calibration import Bin
+from typing import Any
 
 WIDTH, HEIGHT = 340.0, 150.0
 LEFT, BOTTOM, TOP, RIGHT = 38.0, 24.0, 8.0, 10.0
@@ -42,8 +42,8 @@ class Figure:
     bottom: str = f"{HEIGHT - BOTTOM:g}"
 
 
-def figure_of(bins: tuple[Bin, ...]) -> Figure:
-    """A dot for every bin in which somebody was told a chance; its area grows with the asks."""
+def figure_of(bins: Sequence[Any]) -> Figure:
+    """A dot for every bin in which somebody was told a chance (``services.judging``); its area grows with the asks."""
     most = max((one.asks for one in bins), default=0)
     return Figure(
         [_dot(one, most) for one in bins if one.share is not None],
@@ -52,7 +52,7 @@ def figure_of(bins: tuple[Bin, ...]) -> Figure:
     )
 
 
-def _dot(one: Bin, most: int) -> Dot:
+def _dot(one: Any, most: int) -> Dot:
     said, share, low, high = (value or 0.0 for value in (one.said, one.share, one.low95, one.high95))
     radius = SMALLEST + (LARGEST - SMALLEST) * math.sqrt(one.asks / most)
     title = (

@@ -1,5 +1,6 @@
 """What somebody would get who asks now: worked out by a worker on the newest reading; nothing is asked for by it."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,8 +14,10 @@ from console.prices.selectors import Quote, quotes
 from console.spot import services
 from console.spot.models import Estimate
 from console.spot.planning import past as seen
+from console.spot.planning.freeing import freeing_of
 from console.spot.planning.seating import ask_of
 from console.spot.services.starting import promises_of
+from console.standby.services import promises
 from scheduler.cluster.promised import respecting
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import Snapshot
@@ -57,8 +60,9 @@ def _answer(row: Estimate, now: datetime) -> None:
         return
     reading, snapshot = found
     ask = ask_of(row.asked)
-    scene, assumed = scene_of(row, snapshot, promises_of(row.source_id, row.cluster, reading), now)
-    told = estimate(scene, row.tenant, ask)
+    held = (*promises(row.source_id), *promises_of(row.source_id, row.cluster, reading))
+    scene, assumed = scene_of(row, snapshot, held, now)
+    told = estimate(replace(scene, freeing=freeing_of(row.source_id, row.cluster, snapshot, ask)), row.tenant, ask)
     services.keep_estimate(row, reading, document(told.told, told.instead, [*assumed, *told.assumes], scene.seed, now))
 
 

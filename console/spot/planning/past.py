@@ -82,7 +82,10 @@ def _running(run: Run, now: datetime) -> Job:
 
 def _waits(row: Lease, now: datetime) -> Job:
     ago = int((now - (row.asked_at or now)).total_seconds())
-    return Job(row.gpus_per_pod * row.min_members, row.gpus_per_pod, max(1, row.left_s), ago_s=max(0, ago))
+    return Job(
+        row.gpus_per_pod * row.min_members, row.gpus_per_pod, max(1, row.left_s), ago_s=max(0, ago),
+        looked_at=row.looked_at is not None,
+    )  # fmt: skip
 
 
 def used_parts() -> tuple[float, ...]:

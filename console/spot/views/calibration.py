@@ -7,10 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from console.spot.charts.calibration import figure_of
-from console.spot.choices import HORIZONS_S
-from console.spot.selectors.calibration import card
-
-USUAL = 3600
+from console.spot.services.judging import USUAL_S, calibration_card
 
 
 @require_safe
@@ -21,6 +18,6 @@ def calibration(request: HttpRequest) -> HttpResponse:
 def shown(request: HttpRequest) -> dict[str, Any]:
     """For ``spot/calibration.html``; ``?within=`` chooses the horizon in seconds.  Raises ``Denied``."""
     said = request.GET.get("within", "")
-    horizon = int(said) if said.isascii() and said.isdigit() and len(said) < 6 else USUAL
-    found = card(request.user, horizon if horizon in HORIZONS_S else USUAL)
+    horizon = int(said) if said.isascii() and said.isdigit() and len(said) < 6 else USUAL_S
+    found = calibration_card(request.user, horizon)
     return {"card": found, "figure": figure_of(found.found.bins)}

@@ -7,14 +7,17 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from console.inventory import planning
+from console.inventory import archive, planning
 from console.inventory.models import Observation
+from console.plans.models import Plan
 from console.spot import services
 from console.spot.models import Estimate, Lease, ScoredChance, SupplySample
 from console.spot.planning import estimating, past
-from console.spot.selectors import calibration
 from console.spot.selectors.calibration import slot_of
+from console.spot.services.judging import Card, calibration_card
 from console.tenancy.choices import Role
+from scheduler.consolidation.params import Params
+from scheduler.consolidation.planner import consolidate
 from tests.builders.people import operator, person, stranger, tenant
 from tests.builders.worlds import GPU_MODEL, world
 from tests.console.spot.scene import CLUSTER, Scene, scene
@@ -31,8 +34,7 @@ def told(one: Scene, user: Any = None, **asked: Any) -> dict[str, Any]:
     estimating.answer(row.pk)
     row.refresh_from_db()
     assert row.state == "done", row.failure
-    assert row.answer is not None
-    return row.answer
+    return dict(row.answer or {})
 
 
 def seen_before(one: Scene, supply: int = 24, slots: int = 200) -> None:
@@ -155,11 +157,11 @@ def test_a_chance_is_scored_once_its_time_is_over() -> None:
     made = services.keep_past()
     assert made == 3 + 3 + 2 + 3  # the third has not waited for 6 h yet
     assert services.keep_past() == 0
-    card = selectors_card(3600)
+    card = card_of(3600)
     assert (card.found.asks, card.left_out) == (3, 1)
     assert [(row.asks, row.started) for row in card.found.bins if row.asks] == [(3, 1)]
-    assert card.telling == "Asks told 70–80 %: 33 % started."
-    assert (selectors_card(21_600).found.asks, selectors_card(900).found.asks) == (2, 3)
+    assert card.telling == "Asks told 70–80\u00a0%: 33\u00a0% started."
+    assert (card_of(21_600).found.asks, card_of(900).found.asks) == (2, 3)
 
 
 def test_what_was_told_after_the_start_does_not_count() -> None:
@@ -170,15 +172,15 @@ def test_what_was_told_after_the_start_does_not_count() -> None:
     assert set(ScoredChance.objects.values_list("started", flat=True)) == {None}
 
 
-def selectors_card(horizon_s: int) -> calibration.Card:
-    return calibration.card(operator(), horizon_s)
+def card_of(horizon_s: int) -> Card:
+    return calibration_card(operator(), horizon_s)
 
 
 def test_the_card_is_one_sum_for_everybody_who_may_see_leases() -> None:
     one = scene()
     asked_on(one, 0.25, hours_ago=2, first_s=60)
     services.keep_past()
-    sums = {calibration.card(user).found for user in (operator(), tenant("team-a"), stranger())}
+    sums = {calibration_card(user).found for user in (operator(), tenant("team-a"), stranger())}
     assert len(sums) == 1
 
 
@@ -210,3 +212,18 @@ def test_the_card_draws_and_tells_what_it_knows(client: Client) -> None:
     assert "Of 1 ask in 90 days" in page and "Brier score 0.06" in page
     assert client.get("/api/v1/spot/calibration/?within=900").json()["bins"][7]["started"] == 1
     assert client.get("/capacity/calibration/?within=nonsense").status_code == 200
+
+
+def test_the_plan_that_would_make_room_is_named() -> None:
+    one = scene(world().asw("s1").nodes("n1", "n2").pod("a", "n1", 4).pod("b", "n2", 4))
+    reading = Observation.objects.latest("revision")
+    found = consolidate(archive.load(reading.digest), Params(), seed=1)
+    assert len(found.moves) == 1
+    row = Plan.objects.create(kind="consolidation", state="proposed", title="one node", source=one.source,
+                              cluster=CLUSTER, proposer=operator(), document=found.to_json(),
+                              digest=found.digest(), expires_at=timezone.now() + timedelta(hours=1))  # fmt: skip
+    answer = told(one)
+    assert answer["blocked"]["reason"] == "fragmentation"
+    assert answer["blocked"]["words"].endswith(f"; plan #{row.pk} would free 8")
+    Plan.objects.filter(pk=row.pk).update(state="cancelled")
+    assert "would free" not in told(one, pods=1, run_s=7200)["blocked"]["words"]
