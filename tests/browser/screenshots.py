@@ -44,6 +44,19 @@ class Shot:
     narrow: str = "main"
 
 
+ALWAYS = (  # pages that need nothing to be prepared
+    Shot("tenants", "operator", "/tenants/"),
+    Shot("tenant", "operator", "/tenants/online/"),
+    Shot("capacity", "tenant", "/capacity/", "#estimate .spot-figure", "#estimate .spot-figure"),
+    Shot("spot", "operator", "/spot/"),
+    Shot("prices", "operator", "/prices/", ".price-chart .main-svg", ".price-chart .main-svg"),
+    Shot("price-proposal", "approver", "/prices/proposals/1/"),
+    Shot("lease", "tenant", "/spot/leases/1/"),
+    Shot("audit", "operator", "/audit/"),
+    Shot("login", "", "/login/"),
+)
+
+
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (
@@ -109,15 +122,7 @@ def _prepare(stack: Stack, browser: Browser) -> list[Shot]:
         Shot("placement", "operator", placed),
         Shot("study", "operator", "/simulation/1/", ".sim-chart .main-svg", ".sim-chart .main-svg"),
         Shot("trade-off", "operator", TRADE_OFF, ".sim-chart .main-svg", ".sim-chart .main-svg"),
-        Shot("tenants", "operator", "/tenants/"),
-        Shot("tenant", "operator", "/tenants/online/"),
-        Shot("capacity", "tenant", "/capacity/", "#estimate .spot-figure", "#estimate .spot-figure"),
-        Shot("spot", "operator", "/spot/"),
-        Shot("prices", "operator", "/prices/", ".price-chart .main-svg", ".price-chart .main-svg"),
-        Shot("price-proposal", "approver", "/prices/proposals/1/"),
-        Shot("lease", "tenant", "/spot/leases/1/"),
-        Shot("audit", "operator", "/audit/"),
-        Shot("login", "", "/login/"),
+        *ALWAYS,
     ]
 
 
