@@ -20,7 +20,7 @@ NO_DATABASE := $(wildcard tests/console/demo tests/console/test_settings.py)
 ON_A_DATABASE := $(wildcard tests/console tests/contract tests/live tests/faults) $(NO_DATABASE:%=--ignore=%)
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-reset test test-browser test-postgres test-published test-kubernetes test-prometheus screenshots bench bench-consolidation bench-replay lint format clean
+.PHONY: help install demo demo-reset test test-browser test-postgres test-published test-kubernetes test-prometheus screenshots bench bench-consolidation bench-replay bench-spot lint format clean
 
 help:
 	@echo "make demo [PORT=8000] [NODES=2000]   the whole console on this machine"
@@ -34,6 +34,7 @@ help:
 	@echo "make screenshots                     the pictures in docs/images, taken anew in chromium"
 	@echo "make bench-consolidation             plans against proven optima: the exact stage beside the chains alone"
 	@echo "make bench-replay                    published policies, then the spot trace's twin and an ASI-like fleet replayed"
+	@echo "make bench-spot                      lending: rows S1 to S5, forecasts and chances; ARGS=--quick for one seed"
 	@echo "make bench | lint | format | install | clean"
 
 install: .venv/.installed .venv/.compiled node_modules/.installed staticfiles/.collected
@@ -101,6 +102,10 @@ bench-consolidation: install
 bench-replay: install
 	@$(PY) -m benchmarks.replay
 	@$(PY) -m benchmarks.replaying $(ARGS)
+
+bench-spot: install
+	@$(PY) -m benchmarks.spot $(ARGS)
+	@case "$(ARGS)" in *--quick*) ;; *) $(PY) -m benchmarks.forecasting && $(PY) -m benchmarks.spot_chance && $(PY) -m benchmarks.explain;; esac
 
 lint: .venv/.installed
 	.venv/bin/ruff check .

@@ -75,6 +75,8 @@ NAMED = {
     "fair": "the smallest dominant share first",
     "large-first": "larger workers first",
     "backfill": "a reservation for the first large job",
+    "lending": "room for HP work by forecast, sleepers who stay long first, calls ahead, least whole loss leaves",
+    "gfs": "quota by GFS's forecast and feedback, large first, an hour guaranteed, GPUs times run leaves",
 }
 CONSOLIDATES_EVERY_S = {"paper": 86_400}
 USUAL = ("ours", "paper", "greedy")
@@ -93,6 +95,15 @@ class Preempt(TextChoices):
     PAPER = "paper", "The cheapest prefix leaves"
     SPARE = "spare", "The cheapest, without those who became superfluous"
     LEAST = "least", "The set that loses least, as production picks it"
+    EXTENDED = "extended", "Least whole loss: exit hooks, silence and restarts counted"
+    FEWEST = "fewest", "The fewest, who began last first"
+    LONGEST = "longest", "The least GPUs times time since the start, as GFS counts"
+
+
+class SpotQuota(TextChoices):
+    NONE = "none", "No limit"
+    GFS = "gfs", "GFS's rule"
+    FORECAST = "forecast", "By the forecast of HP work"
 
 
 WEIGHTS: dict[str, Range[float]] = {
@@ -111,6 +122,9 @@ NUMBERS: dict[str, Range[float]] = {
     "consolidate_every_s": Range(0, 365 * 86_400, "Consolidation every", "seconds; 0: never"),
     "move_s": Range(1, 86_400, "A move takes", "seconds"),
     "stay_s": Range(0, 365 * 86_400, "Stays who ends within", "seconds"),
+    "ahead_s": Range(0, 3600, "Borrowers leave ahead of a window's end by", "seconds"),
+    "reserve_quantile": Range(0.5, 0.99, "Kept free for HP work: quantile of its peak in an hour", whole=False),
+    "reserve_ahead_s": Range(300, 86_400, "LP that ends within less leaves less free", "seconds"),
     "consolidation_depth": Range(0, 3, "Depth of chains"),
     "consolidation_rounds": Range(1, 5, "Rounds"),
     "consolidation_partition": Range(2, 1_000_000, "Nodes of a partition"),
@@ -119,8 +133,8 @@ NUMBERS: dict[str, Range[float]] = {
     "consolidation_least_hours": Range(0, 10_000, "Slack-node hours for each GPU moved, at least", whole=False),
     "consolidation_max_moves": Range(0, 10_000_000, "Moves of one plan at most"),
 }
-WORDS = {"order": Order, "preempt": Preempt}
-SWITCHES = ("lend", "reclaim")
+WORDS = {"order": Order, "preempt": Preempt, "spot_quota": SpotQuota}
+SWITCHES = ("lend", "reclaim", "borrow_first", "heed_windows", "short_first", "make_ready")
 CHANGES = (*NUMBERS, *WORDS, *SWITCHES)
 
 # Limits.  What a study may cost is bounded by jobs times runs.

@@ -96,6 +96,8 @@ GROUPS: tuple[tuple[str, tuple[Told, ...]], ...] = (
                 ("reclaim", "For an own share (reclaim)"),
                 ("recall", "For a waking sleeper (recall)"),
                 ("failure", "With its node (failure)"),
+                ("ahead", "Ahead of a window's end (ahead)"),
+                ("reserve", "Ahead of HP work to come (reserve)"),
             )
             for what, path, unit in (("", "jobs", "jobs"), (", lost", "lost_gpu_hours", "GPU-h"))
         ),

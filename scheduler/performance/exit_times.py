@@ -18,7 +18,7 @@ LAWS: tuple[ExitLaw, ...] = get_args(ExitLaw)
 # Log-normal: (median in seconds, sigma).  "paper" is fitted to what the study of a shared production fleet measured
 # (OSDI '26: mean 13 s, 95 % within 48 s, under 5 % killed after 60 s): cut at 60 s it has a mean of 13.0 s, a 95th
 # percentile of 48.0 s, and 3.2 % are killed.  "heavy" is ours: 17.9 s and 13 %.
-_SHAPE = {"paper": (7.784, 1.106), "heavy": (8.0, 1.8)}
+SHAPES: dict[ExitLaw, tuple[float, float]] = {"paper": (7.784, 1.106), "heavy": (8.0, 1.8)}
 HANGING = 0.15  # share of hooks that never end under "hangs"; the others end as under "paper"
 _NORMAL = NormalDist()
 
@@ -32,7 +32,7 @@ def exit_seconds(law: ExitLaw, u: float) -> float:
         raise ValueError(f"a quantile lies between 0 and 1, not at {u}")
     if law == "hangs":
         return NEVER if u >= 1 - HANGING else exit_seconds("paper", u / (1 - HANGING))
-    median, sigma = _SHAPE[law]
+    median, sigma = SHAPES[law]
     return median * math.exp(sigma * _NORMAL.inv_cdf(u))
 
 

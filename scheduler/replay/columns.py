@@ -53,34 +53,42 @@ J_FIXED = 14  # 1: it never moves
 J_RESTARTS = 15  # 1: a move stops it first
 J_ESTIMATE = 16  # seconds that its owner says it will run
 J_SLICED = 17  # 1: it asks for MIG slices, which a replay does not count: it never starts
-J_LANE, J_TASK = 18, 19
+J_NOTICE = 18  # 1: its exit hook writes a checkpoint
+J_SILENT = 19  # 1: it does not say when it wrote its last checkpoint
+J_RECALL_AT = 20  # instant at which its owner calls it although its window has not ended; 0: never
+J_LANE, J_TASK = 21, 22
 # What became of it.
-J_STATUS, J_EPOCH, J_SAVED, J_STARTED, J_OVERHEAD = 20, 21, 22, 23, 24
-J_FIRST, J_END, J_EVICTIONS, J_FAILURES, J_LOST = 25, 26, 27, 28, 29  # lost in thousandths of a GPU times seconds
-J_LEAVERS = 30  # jobs that have to leave before it starts
-J_CLAIMANT = 31  # the job that it leaves for
-J_NEXT, J_QUEUED, J_WAITED = 32, 33, 34
-J_ENTROPY, J_ASWS = 35, 36  # thousandths of a nat, and switches, at its last start
-J_MOVES = 37
-J_ASLEEP = 38  # 1: asleep, 2: waking
-J_WAKE = 39  # when it was told to wake
-J_SLOWEST = 40  # longest seconds from being called to serving
-J_CLAIM = 41  # epoch of the claimant when it was told to leave
-J_TOLD, J_EXIT = 42, 43  # when it was told to leave, and when it will have left
-J_DUE = 44  # when it ends if nothing comes in between
-J_POOL, J_NODES = 45, 46  # pool, and how many nodes, at its last start
-J_UNKNOWN = 47  # 1: it was placed on several nodes, of which some have no known switch
-J_GROUND = 48  # of GROUNDS, on which it was told to leave last
-J_BORROWED = 49  # the claim for which it counts as running on somebody else's share
-J_WINDOW, J_WINDOWS = 50, 51  # its windows of standby: the first one, and how many
-J_CAUSE = 52  # first of the columns of seconds waited by cause
+J_STATUS, J_EPOCH, J_SAVED, J_STARTED, J_OVERHEAD = 23, 24, 25, 26, 27
+J_FIRST, J_END, J_EVICTIONS, J_FAILURES, J_LOST = 28, 29, 30, 31, 32  # lost in thousandths of a GPU times seconds
+J_LEAVERS = 33  # jobs that have to leave before it starts
+J_CLAIMANT = 34  # the job that it leaves for
+J_NEXT, J_QUEUED, J_WAITED = 35, 36, 37
+J_ENTROPY, J_ASWS = 38, 39  # thousandths of a nat, and switches, at its last start
+J_MOVES = 40
+J_ASLEEP = 41  # 1: asleep, 2: waking
+J_WAKE = 42  # when it was told to wake
+J_SLOWEST = 43  # longest seconds from being called to serving
+J_CLAIM = 44  # epoch of the claimant when it was told to leave
+J_TOLD, J_EXIT = 45, 46  # when it was told to leave, and when it will have left
+J_DUE = 47  # when it ends if nothing comes in between
+J_POOL, J_NODES = 48, 49  # pool, and how many nodes, at its last start
+J_UNKNOWN = 50  # 1: it was placed on several nodes, of which some have no known switch
+J_GROUND = 51  # of GROUNDS, on which it was told to leave last
+J_BORROWED = 52  # the claim for which it counts as running on somebody else's share
+J_WINDOW, J_WINDOWS = 53, 54  # its windows of standby: the first one, and how many
+J_UNTIL = 55  # when the window ends in which it sleeps, as it is known
+J_PREDICTED, J_REALISED = 56, 57  # thousandths of a GPU times seconds: foreseen at the last notice, and what it was
+J_RECALLED = 58  # seconds from being called ahead of its window's end to serving, NONE
+J_SERVED = 59  # when it served again last, NONE
+J_CAUSE = 60  # first of the columns of seconds waited by cause
 CAUSES = ("order", "quota", "capacity", "fragmentation", "topology", "leaving")
 BY_ORDER, BY_QUOTA, BY_CAPACITY, BY_FRAGMENTATION, BY_TOPOLOGY, BY_LEAVING = range(6)
 J_MARK = J_CAUSE + len(CAUSES)  # first of the columns of the lane's clocks when it joined
 JOB_COLUMNS = J_MARK + len(CAUSES)
 ASKED = slice(J_ARRIVAL, J_LANE)
-GROUNDS = ("preempt", "reclaim", "recall", "failure")  # by standing; own share; of a sleeper that is called; of a node
-BY_PREEMPT, BY_RECLAIM, BY_RECALL, BY_FAILURE = range(4)
+# By standing; own share; of a sleeper that is called; of a node; ahead of a window's end; ahead of HP work to come.
+GROUNDS = ("preempt", "reclaim", "recall", "failure", "ahead", "reserve")
+BY_PREEMPT, BY_RECLAIM, BY_RECALL, BY_FAILURE, BY_AHEAD, BY_RESERVE = range(6)
 OUTCOME = slice(J_STATUS, J_MARK)
 
 ANYWHERE, PREFERRED, REQUIRED = 0, 1, 2
@@ -117,7 +125,11 @@ P_WHOLE, P_CPU, P_MEMORY = P_SUMS, P_SUMS + 1, P_SUMS + 2  # left on nodes that 
 P_BORROWED_TIME = P_SUMS + 3
 P_MODEL = P_SUMS + 4  # row of its GPU model among those under quota
 P_LOOK = P_SUMS + 5  # when the queue is looked at again although nothing came free, 0: never
-POOL_COLUMNS = P_SUMS + 6
+P_CAP = P_SUMS + 6  # thousandths that LP may hold, sleepers' aside; NO_LIMIT where nothing is said
+P_KEEP, P_LEAST = P_SUMS + 7, P_SUMS + 8  # free thousandths that LP leaves; below the second one some of LP leaves
+P_WIDE, P_KEEP_NODES = P_SUMS + 9, P_SUMS + 10  # devices of its largest nodes; how many of those LP leaves whole
+P_CLEAR = P_SUMS + 11  # of those fewer than which there are never for long: LP leaves one
+POOL_COLUMNS = P_SUMS + 12
 
 # Quota columns, one row per account and model under quota, accounts of tenants first, the last model is all of them.
 # Thousandths; NO_LIMIT where nothing is said.  The words are those of ``admission.tree``.
@@ -125,7 +137,8 @@ Q_NOMINAL, Q_SHARE, Q_HOME, Q_LIMIT = 0, 1, 2, 3  # own quota; with what childre
 Q_KEPT = 4  # of a root: 1 where somebody below has a nominal quota of the model
 Q_NAMED = 5  # of a root: 1 where somebody below says anything of the model
 Q_HP, Q_LP, Q_CHARGED = 6, 7, 8  # own use; own use and what children use of it
-QUOTA_COLUMNS = 9
+Q_PEAK = 9  # the most HP at once since that was last written down
+QUOTA_COLUMNS = 10
 NO_LIMIT = 1 << 60
 # Account columns.
 A_PARENT, A_CAP, A_TOTAL, A_LISTED = 0, 1, 2, 3  # total: HP and LP, of the account and all below
@@ -141,7 +154,9 @@ C_CLAIMS = 13  # claims for which it was asked who runs on somebody else's share
 C_CALLS = 14  # sleepers that were called
 C_TOLD = 15  # first of the columns by GROUNDS: jobs that were told to leave, or stopped by a failure
 C_LOST = C_TOLD + len(GROUNDS)  # and what they lost, in thousandths of a GPU times seconds
-CLOCK_COLUMNS = C_LOST + len(GROUNDS)
+C_HOOKS = C_LOST + len(GROUNDS)  # exits that have ended
+C_HOOK_S, C_CUT = C_HOOKS + 1, C_HOOKS + 2  # seconds that those took, and how many were killed
+CLOCK_COLUMNS = C_HOOKS + 3
 
 # Settings row: whole numbers that a policy and a scenario give.
 S_ORDER, S_PREEMPT, S_GUARANTEE, S_BACKFILL_GPUS, S_LEND = 0, 1, 2, 3, 4
@@ -150,14 +165,23 @@ S_OVERHEAD_SMALL, S_OVERHEAD_LARGE = 8, 9
 S_TENANTS, S_QUOTA = 10, 11
 S_RECLAIM, S_BORROWED = 12, 13  # 1: own share is taken back; seconds for which what runs on it is left alone
 S_KEEP_WHOLE, S_ENTROPY = 14, 15  # 1: as ``placement.policy`` says
-SETTING_COLUMNS = 16
+S_EXIT_MEDIAN, S_EXIT_SIGMA, S_EXIT_HANGS = 16, 17, 18  # of the law of exit times, all in thousandths
+S_RESUME, S_RESUME_SIGMA = 19, 20  # median and sigma of what a sleeper takes to serve again, thousandths
+S_AHEAD = 21  # seconds before a known end of a window at which borrowers are told to leave
+S_BORROW_FIRST = 22  # 1: LP that ends before a sleeper is back goes there first
+S_WINDOWS = 23  # 1: LP borrows only where it can save something before the sleeper is back
+S_OPEN = 24  # bits of the pools whose own devices the LP job that is being seated may take
+S_STRICT = 25  # 1: of sleepers only those that sleep longer than the job says to run
+S_SHORT_FIRST = 26  # 1: of waiting LP jobs the one that says to end first
+S_RESERVE = 27  # seconds within which HP work may rise by what is kept free for it
+SETTING_COLUMNS = 28
 
 # Weights of the terms of a placement.
 W_PACKING, W_SAME_CLASS, W_EVICTIONS, W_GRADIENT, W_TOGETHER = 0, 1, 2, 3, 4
 TERMS = 5
 
 # Events, in the order in which those of one instant happen.
-END, EXIT, REPAIR, FAIL, WAKE, AWAKE, SLEEP, MOVED, MOVE, LOOK = range(10)
+END, EXIT, REPAIR, FAIL, WAKE, AWAKE, SLEEP, MOVED, MOVE, LOOK, FORESEEN = range(11)
 
 SCRATCH = 12
 SLOWEST = 600  # seconds; slower calls count as so slow

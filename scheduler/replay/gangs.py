@@ -38,7 +38,7 @@ def seat(state, job, pools):  # type: ignore[no-untyped-def]
     for pool in range(state.pool.shape[0]):
         if not pools >> pool & 1:
             continue
-        if state.setting[c.S_ENTROPY] and _together(state, job, pool):
+        if state.setting[c.S_ENTROPY] and not _borrows_first(state, asks, pool) and _together(state, job, pool):
             return SEATED
         if state.setting[c.S_ENTROPY] and not _lends(state, asks, pool):
             continue  # all that is free has been asked for
@@ -61,11 +61,19 @@ def _lends(state, asks, pool):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _borrows_first(state, asks, pool):  # type: ignore[no-untyped-def]
+    """Node by node then, so that some of its workers may borrow."""
+    return state.setting[c.S_BORROW_FIRST] and asks[c.J_GPUS] and _lends(state, asks, pool)
+
+
+@kernel
 def _together(state, job, pool):  # type: ignore[no-untyped-def]
     """Seat all workers in the closest place that holds them; False, and nothing changes, where none does."""
     asks, low = state.job[job], state.pool[pool, c.P_LOW]
     count = state.pool[pool, c.P_HIGH] - low
     room, key, total, labelled = np.zeros(count, np.int64), np.ones(count, np.int64), 0, False
+    wide = state.pool[pool, c.P_WIDE]
+    spare = state.pool[pool, c.P_COUNT + wide] - state.pool[pool, c.P_KEEP_NODES]
     for i in range(count):
         asw = state.node[low + i, c.N_ASW]
         labelled = labelled or asw != c.NONE
@@ -73,6 +81,9 @@ def _together(state, job, pool):  # type: ignore[no-untyped-def]
             room[i] = slots(
                 state, low + i, asks[c.J_GPUS], asks[c.J_MILLI], asks[c.J_CPU], asks[c.J_MEMORY], state.left, 0
             )
+            if room[i] and asks[c.J_TIER] == c.LP and asks[c.J_GPUS] and state.node[low + i, c.N_WHOLE] == wide:
+                room[i] = room[i] if spare > 0 else 0  # of whole nodes LP takes no more than may go
+                spare -= 1
             total += room[i]
     if total < asks[c.J_WORKERS]:
         return False

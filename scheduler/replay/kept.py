@@ -11,6 +11,7 @@ from scheduler.cluster.errors import InputError
 from scheduler.cluster.records import TenantRecord
 from scheduler.replay.loop import Replay, resume
 from scheduler.replay.sampling import Series
+from scheduler.replay.spot_quota import memory_of
 from scheduler.replay.trace import Trace
 from scheduler.replay.world import Work, World
 
@@ -41,8 +42,8 @@ def unpack_trace(packed: bytes) -> Trace:
 
 def pack_replay(replay: Replay) -> bytes:
     """A run under way, of which ``resume_packed`` needs the inputs beside it."""
-    blob, series, taken = replay.pack()
-    arrays = {field.name: getattr(series, field.name) for field in fields(Series)}
+    blob, series, memory, taken = replay.pack()
+    arrays = {field.name: getattr(series, field.name) for field in fields(Series)} | memory.arrays()
     return _zipped({"taken": taken}, {"state": np.frombuffer(blob, np.uint8), **arrays})
 
 
@@ -50,7 +51,8 @@ def resume_packed(replay: Replay, packed: bytes) -> Replay:
     """The run that was packed, for the inputs of ``replay``."""
     head, arrays = _unzipped(packed)
     state = arrays.pop("state").tobytes()
-    return resume(replay, (state, Series(**arrays), head["taken"]))
+    series = Series(**{field.name: arrays.pop(field.name) for field in fields(Series)})
+    return resume(replay, (state, series, memory_of(arrays), head["taken"]))
 
 
 def _split(part: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -13,6 +13,7 @@ from scheduler.replay.columns import State
 from scheduler.replay.consolidating import tidy
 from scheduler.replay.rules import Rules, Ways
 from scheduler.replay.sampling import Series, empty_series, sample
+from scheduler.replay.spot_quota import Memory, empty_memory, next_turn, regulate
 from scheduler.replay.state import grown, new_state, pack, refuse, unpack
 from scheduler.replay.turning import FULL, advance
 from scheduler.replay.world import Work, World
@@ -30,6 +31,7 @@ class Reached:
     waiting: int
 
 
+type Packed = tuple[bytes, Series, Memory, int]
 type Tell = Callable[[Reached], bool]  # False: stop here
 
 
@@ -69,13 +71,14 @@ class Replay:
     until_s: int
     state: State
     series: Series
+    memory: Memory
     taken: int = 0  # samples so far
 
     def run(self, tell: Tell | None = None, *, pause_s: int = ENDLESS) -> Outcome:
         """Go on to the end; to the first sample at or after ``pause_s``; or until ``tell`` says no."""
         while self.taken < len(self.series.at_s):
             at = self.taken * self.ways.sample_s
-            self._advance(min(at, self.until_s))
+            self._go_on(min(at, self.until_s))
             sample(self.state, self.series, self.taken)
             self.taken += 1
             every = self.rules.consolidate_every_s
@@ -89,6 +92,13 @@ class Replay:
             self.world, self.work, self.rules, self.ways, self.seed, self.until_s, self.state, series, not done
         )
 
+    def _go_on(self, until: int) -> None:
+        """With a turn of the rule that says how much LP may hold every few minutes, if there is one."""
+        while self.rules.spot_quota != "none" and (turn := next_turn(int(self.state.clock[c.C_NOW]))) <= until:
+            self._advance(turn)
+            regulate(self.world, self.work, self.rules, self.state, self.memory)
+        self._advance(until)
+
     def _advance(self, until: int) -> None:
         while advance(self.state, until, ENDLESS) == FULL:
             self.state = grown(self.state)
@@ -98,10 +108,11 @@ class Replay:
         waiting = int(state.lane[:, c.L_COUNT].sum())
         return Reached(int(state.clock[c.C_NOW]), self.until_s, int(state.clock[c.C_STARTS]), waiting)
 
-    def pack(self) -> tuple[bytes, Series, int]:
+    def pack(self) -> Packed:
         """What ``resume`` needs beside the inputs."""
-        copied = (self.series.at_s.copy(), self.series.pools.copy(), self.series.fits.copy(), self.series.memo.copy())
-        return pack(self.state), Series(*copied), self.taken
+        series, memory = self.series, self.memory
+        copied = (series.at_s.copy(), series.pools.copy(), series.fits.copy(), series.memo.copy())
+        return pack(self.state), Series(*copied), memory.copied(), self.taken
 
 
 def begin_replay(
@@ -122,14 +133,15 @@ def begin_replay(
     state = new_state(world, work, rules, ways, seed=seed, quota=quota, weights=weights)
     refuse(state, world)
     series = empty_series(-(-until // ways.sample_s) + 1, len(world.pools), len(world.names))
-    return Replay(world, work, rules, ways, seed, until, state, series)
+    memory = empty_memory(rules, until, len(world.pools), len(state.quota))
+    return Replay(world, work, rules, ways, seed, until, state, series, memory)
 
 
-def resume(replay: Replay, packed: tuple[bytes, Series, int]) -> Replay:
+def resume(replay: Replay, packed: Packed) -> Replay:
     """The run that was packed, for the inputs of ``replay``."""
-    blob, series, taken = packed
+    blob, series, memory, taken = packed
     one = replay
-    return Replay(one.world, one.work, one.rules, one.ways, one.seed, one.until_s, unpack(blob), series, taken)
+    return Replay(one.world, one.work, one.rules, one.ways, one.seed, one.until_s, unpack(blob), series, memory, taken)
 
 
 def replay(

@@ -5,31 +5,21 @@ By standing (preempt) any LP job may be told to leave; for a tenant's own share 
 The cost of a job is C = G (now - last checkpoint) over all GPUs of its gang, since the gang leaves as a whole.  On a
 node the cheapest prefix that suffices goes, and the cheapest node is taken (the OSDI '26 study's rule); the rule
 "spare" then keeps whom the last one of the prefix made superfluous, and counts what a restart costs; "least" takes the
-set of least loss on each node, as ``placement.victims`` does.
+set of least loss on each node, as ``placement.victims`` does.  "extended" goes by all that is foreseen to be lost, and
+also looks whether one job alone makes room for less.  To be compared with: "fewest" (who began last leaves, on the node
+with the fewest to leave) and "longest" (GPUs times the time since the start, as GFS counts).
 """
 
 from scheduler.replay import columns as c
 from scheduler.replay.kernel import kernel, pasted
+from scheduler.replay.losing import DEAR, EXTENDED, FEWEST, LEAST, NOBODY, SPARE, loss
 from scheduler.replay.quota import claim
 from scheduler.replay.room import devices_of, shift
 from scheduler.replay.seating import ANY_ASW, fill_up, put_back, take
 from scheduler.replay.starting import begin, notify
 
-NOBODY, PAPER, SPARE, LEAST = 0, 1, 2, 3
 MOST_EXACT = 10  # jobs of a node of which all sets are looked at
 MOST = 200  # tasks of a node that are looked at
-DEAR = 1 << 61
-
-
-@kernel
-def loss(state, job):  # type: ignore[no-untyped-def]
-    """Thousandths of a GPU times seconds that go if the job leaves now."""
-    one, now = state.job[job], state.clock[c.C_NOW]
-    done = one[c.J_SAVED] + max(0, now - one[c.J_STARTED] - one[c.J_OVERHEAD])
-    every = one[c.J_CHECKPOINT]
-    kept = max(one[c.J_SAVED], done // every * every) if every else one[c.J_SAVED]
-    more = state.setting[c.S_OVERHEAD_SMALL] if state.setting[c.S_PREEMPT] == SPARE else 0
-    return (done - kept + more) * one[c.J_WORKERS] * one[c.J_GPUS] * one[c.J_MILLI]
 
 
 @kernel
@@ -91,10 +81,30 @@ def _victims(state, job, node, victims, mark):  # type: ignore[no-untyped-def]
                 least = later
         victims[at], victims[least] = victims[least], victims[at]
         if state.setting[c.S_PREEMPT] != LEAST and _fits_without(state, asks, node, victims, at + 1):
-            return _spared(state, asks, node, victims, at + 1)
+            if state.setting[c.S_PREEMPT] == FEWEST:
+                return at + 1, at + 1
+            found, cost = _spared(state, asks, node, victims, at + 1)
+            return _alone(state, asks, node, victims, found, cost, count)
     if state.setting[c.S_PREEMPT] == LEAST:
         return _least(state, asks, node, victims, count)
     return 0, DEAR
+
+
+@kernel
+def _alone(state, asks, node, victims, found, cost, count):  # type: ignore[no-untyped-def]
+    """With "extended", one job that makes room by itself where that costs less than those found."""
+    if state.setting[c.S_PREEMPT] != EXTENDED or found < 2:
+        return found, cost
+    trial, chosen = state.scratch[10], c.NONE
+    for at in range(count):
+        trial[0] = victims[at]
+        single = loss(state, trial[0])
+        if single < cost and _fits_without(state, asks, node, trial, 1):
+            chosen, cost = victims[at], single
+    if chosen == c.NONE:
+        return found, cost
+    victims[0] = chosen
+    return 1, cost
 
 
 @kernel
@@ -128,7 +138,7 @@ def _least(state, asks, node, victims, count):  # type: ignore[no-untyped-def]
 @kernel
 def _spared(state, asks, node, victims, count):  # type: ignore[no-untyped-def]
     at = count - 2
-    while state.setting[c.S_PREEMPT] >= SPARE and at >= 0:  # the dearest of those before the last one first
+    while SPARE <= state.setting[c.S_PREEMPT] <= EXTENDED and at >= 0:  # the dearest of those before the last one first
         kept = victims[at]
         for later in range(at, count - 1):
             victims[later] = victims[later + 1]
@@ -226,7 +236,7 @@ def _cheapest(state, job, pool, asw, mark):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def call_back(state, job):  # type: ignore[no-untyped-def]
+def call_back(state, job, ground):  # type: ignore[no-untyped-def]
     """Tell LP jobs to leave until nothing is in a waking job's way; the instant at which the last of them has left."""
     one, at = state.job[job], state.clock[c.C_NOW]
     for task in range(one[c.J_TASK], one[c.J_TASK] + one[c.J_WORKERS]):
@@ -235,7 +245,7 @@ def call_back(state, job):  # type: ignore[no-untyped-def]
             victim = _in_debt(state, node)
             if victim == c.NONE:
                 break
-            notify(state, victim, c.NONE, c.BY_RECALL)
+            notify(state, victim, c.NONE, ground)
         follows = state.node[node, c.N_FIRST]
         while follows != c.NONE:
             other = state.job[state.task[follows, c.T_JOB]]

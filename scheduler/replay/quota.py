@@ -19,7 +19,9 @@ def charge(state, job, node, sign):  # type: ignore[no-untyped-def]
     milli, tenant, count = sign * asks[c.J_GPUS] * asks[c.J_MILLI], asks[c.J_TENANT], models(state)
     lp = asks[c.J_TIER] == c.LP
     for model in (state.pool[state.node[node, c.N_POOL], c.P_MODEL], count - 1):
-        state.quota[tenant * count + model, c.Q_LP if lp else c.Q_HP] += milli
+        row = state.quota[tenant * count + model]
+        row[c.Q_LP if lp else c.Q_HP] += milli
+        row[c.Q_PEAK] = max(row[c.Q_PEAK], row[c.Q_HP])
         if state.setting[c.S_QUOTA] and not lp:
             _charge_line(state, tenant, model, milli)
     at = tenant if state.setting[c.S_QUOTA] else c.NONE

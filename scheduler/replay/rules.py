@@ -3,13 +3,18 @@
 from dataclasses import dataclass, field, replace
 
 from scheduler.consolidation.params import ParamError, Params
+from scheduler.performance.exit_times import LAWS, ExitLaw
 from scheduler.placement.policy import TERMS, Policy
 from scheduler.plan.ask import within
-from scheduler.replay.preempting import LEAST, NOBODY, PAPER, SPARE
+from scheduler.replay.losing import EXTENDED, FEWEST, LEAST, LONGEST, NOBODY, PAPER, SPARE
 from scheduler.replay.settling import BACKFILL, FAIR, FIFO, GREEDY, LARGE
 
 ORDERS = {"fifo": FIFO, "greedy": GREEDY, "fair": FAIR, "large-first": LARGE, "backfill": BACKFILL}
-PREEMPTS = {"never": NOBODY, "paper": PAPER, "spare": SPARE, "least": LEAST}
+PREEMPTS = {
+    **{"never": NOBODY, "paper": PAPER, "spare": SPARE, "least": LEAST, "extended": EXTENDED},
+    **{"fewest": FEWEST, "longest": LONGEST},
+}
+QUOTAS = ("none", "gfs", "forecast")
 HOUR_S = 3600
 
 
@@ -37,9 +42,17 @@ class Rules:
     consolidation: Params = field(default_factory=Params)
     move_s: int = 120  # how long two copies run side by side
     stay_s: int = 0  # consolidation leaves alone who says to end within so long
+    spot_quota: str = "none"  # how much LP may hold: no limit, by GFS's rule, or by a forecast of HP work
+    reserve_quantile: float = 0.9  # with quota forecast: of the next hour's peak of HP work
+    reserve_ahead_s: int = HOUR_S  # LP that says to end within less leaves less of it free
+    make_ready: bool = False  # with quota forecast: LP leaves ahead of HP work until a burst of it finds room
+    ahead_s: int = 0  # borrowers are told to leave so long before a sleeper's window ends
+    borrow_first: bool = False  # LP goes first where a sleeper is back after the job says to end
+    heed_windows: bool = False  # LP borrows only where it saves something before the sleeper is back
+    short_first: bool = False  # of waiting LP jobs those first that say to end first
 
     def __post_init__(self) -> None:
-        for name, words in (("order", ORDERS), ("preempt", PREEMPTS)):
+        for name, words in (("order", ORDERS), ("preempt", PREEMPTS), ("spot_quota", QUOTAS)):
             if getattr(self, name) not in words:
                 raise ParamError(name, getattr(self, name), f"expected one of {', '.join(words)}")
         within("guarantee_s", self.guarantee_s, 0, 30 * 24 * HOUR_S)
@@ -47,6 +60,10 @@ class Rules:
         within("backfill_gpus", self.backfill_gpus, 1, 1_000_000)
         within("consolidate_every_s", self.consolidate_every_s, 0, 365 * 24 * HOUR_S)
         within("move_s", self.move_s, 1, 24 * HOUR_S)
+        within("ahead_s", self.ahead_s, 0, HOUR_S)
+        within("reserve_ahead_s", self.reserve_ahead_s, 300, 24 * HOUR_S)
+        if not 0.5 <= self.reserve_quantile <= 0.99:
+            raise ParamError("reserve_quantile", self.reserve_quantile, "must be 0.5 to 0.99")
         within("stay_s", self.stay_s, 0, 365 * 24 * HOUR_S)
         if not 0 <= self.end_together <= 1000:
             raise ParamError("end_together", self.end_together, "must be 0 to 1000")
@@ -61,6 +78,8 @@ class Ways:
     restart_s: int = 40  # GFS (ASPLOS '26): up to 8 GPUs per worker
     restart_large_s: int = 60
     sample_s: int = HOUR_S
+    exits: ExitLaw = "paper"  # how long jobs take to leave
+    resume_s: float = 0.0  # median of what a sleeper takes to serve once nobody is in its way
 
     def __post_init__(self) -> None:
         within("fail_mean_s", self.fail_mean_s, 0, 10_000 * 24 * HOUR_S)
@@ -68,6 +87,9 @@ class Ways:
         within("restart_s", self.restart_s, 0, 24 * HOUR_S)
         within("restart_large_s", self.restart_large_s, 0, 24 * HOUR_S)
         within("sample_s", self.sample_s, 60, 24 * HOUR_S)
+        within("resume_s", round(self.resume_s), 0, 600)
+        if self.exits not in LAWS:
+            raise ParamError("exits", self.exits, f"expected one of {', '.join(LAWS)}")
 
 
 PAPER_ORDER = _placement(packing=1000, same_class=1, eviction_history=0.001)
@@ -95,6 +117,27 @@ NAMED = {
             order="backfill",
             preempt="spare",
             end_together=0.5,
+        ),
+        Rules(
+            name="lending",
+            meaning="room for HP work by forecast, sleepers who stay long first, calls ahead, least whole loss leaves",
+            placement=PAPER_ORDER,
+            preempt="extended",
+            spot_quota="forecast",
+            reserve_quantile=0.83,
+            ahead_s=75,
+            borrow_first=True,
+            heed_windows=True,
+            short_first=True,
+        ),
+        Rules(
+            name="gfs",
+            meaning="quota by GFS's forecast and feedback, large first, an hour guaranteed, GPUs times run leaves",
+            placement=_placement(packing=1000, same_class=1, eviction_history=0.1),
+            order="large-first",
+            preempt="longest",
+            guarantee_s=HOUR_S,
+            spot_quota="gfs",
         ),
     )
 }

@@ -5,6 +5,7 @@ import math
 from scheduler.replay import columns as c
 from scheduler.replay.kernel import kernel, pasted
 from scheduler.replay.room import delist, devices_of, enlist, shift, slots
+from scheduler.replay.withheld import back_too_soon, open_to, withheld
 
 ANY_ASW, KNOWN_ASW = -2, -3  # instead of a switch: any node; any with a known switch
 GROWTH_BITS = 24
@@ -27,6 +28,8 @@ def enough(state, lane):  # type: ignore[no-untyped-def]
             return True
         if row[c.L_TIER] == c.LP and state.setting[c.S_LEND] and pool[c.P_LENDABLE] >= workers * gpus * row[c.L_MILLI]:
             return True
+        if not open_to(state, row, p):
+            continue
         if row[c.L_MILLI] < c.WHOLE:
             if pool[c.P_FREE] >= workers * gpus * row[c.L_MILLI]:
                 return True
@@ -41,6 +44,12 @@ def enough(state, lane):  # type: ignore[no-untyped-def]
 
 @kernel
 def barred(state, job, node):  # type: ignore[no-untyped-def]
+    """Withheld from LP, or reserved."""
+    return withheld(state, job, node) or reserved(state, job, node)
+
+
+@kernel
+def reserved(state, job, node):  # type: ignore[no-untyped-def]
     """Held for somebody else, who is to start before this job says that it ends."""
     holder = state.node[node, c.N_HELD]
     if holder == c.NONE or holder == job:
@@ -189,7 +198,9 @@ def best(state, job, pools, asw, lends):  # type: ignore[no-untyped-def]
                 continue
             if not slots(state, node, gpus, milli, asks[c.J_CPU], asks[c.J_MEMORY], table, lends):
                 continue
-            if barred(state, job, node) or (lends and indebted(state, node)):
+            if reserved(state, job, node) or (not lends and withheld(state, job, node)):
+                continue
+            if lends and (indebted(state, node) or back_too_soon(state, job, node)):
                 continue
             touched = row[c.N_TASKS] > 0 or not state.setting[c.S_KEEP_WHOLE]
             if opened and not touched:
@@ -221,7 +232,15 @@ def put_back(state, job, workers):  # type: ignore[no-untyped-def]
 def fill_up(state, job, start, upto, pools, asw):  # type: ignore[no-untyped-def]
     """Seat workers ``start`` to ``upto`` one by one; how many have seats then."""
     lends = state.job[job, c.J_TIER] == c.LP and state.setting[c.S_LEND]
+    first = lends and state.setting[c.S_BORROW_FIRST]
     for worker in range(start, upto):
+        if first:  # sleepers who are back after the job has ended: no HP work to come needs their devices
+            state.setting[c.S_STRICT] = 1
+            node = best(state, job, pools, asw, 1)
+            state.setting[c.S_STRICT] = 0
+            if node != c.NONE:
+                take(state, job, worker, node, 1)
+                continue
         node = best(state, job, pools, asw, 0)
         if node != c.NONE:
             take(state, job, worker, node, 0)

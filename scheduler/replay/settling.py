@@ -5,11 +5,13 @@ from scheduler.replay.events import push
 from scheduler.replay.gangs import seat
 from scheduler.replay.kernel import kernel, pasted
 from scheduler.replay.lanes import blame, leave
-from scheduler.replay.preempting import NOBODY, preempt
+from scheduler.replay.losing import NOBODY
+from scheduler.replay.preempting import preempt
 from scheduler.replay.quota import share, within
 from scheduler.replay.room import slots, touch
 from scheduler.replay.seating import SEATED, enough, short
 from scheduler.replay.starting import begin
+from scheduler.replay.withheld import make_ready, open_pools
 
 FIFO, GREEDY, FAIR, LARGE, BACKFILL = 0, 1, 2, 3, 4
 FAR = 1 << 61
@@ -44,6 +46,8 @@ def settle(state, pool):  # type: ignore[no-untyped-def]
                 state.lane[lane, c.L_SEEN] = 0 if cause == c.BY_QUOTA else state.pool[pool, c.P_GIVEN]
                 if state.setting[c.S_ORDER] == FIFO:
                     break
+        if tier == c.HP:
+            make_ready(state, pool)
 
 
 @kernel
@@ -74,6 +78,8 @@ def _something_new(state, pool, row):  # type: ignore[no-untyped-def]
     since = given - row[c.L_SEEN]
     if not row[c.L_SEEN] or since > c.RING or row[c.L_POOLS] != 1 << pool:
         return True
+    if row[c.L_TIER] == c.LP and (state.pool[pool, c.P_KEEP] or state.pool[pool, c.P_CAP] != c.NO_LIMIT):
+        return True  # what kept it out need not have been the nodes
     lends = row[c.L_TIER] == c.LP and state.setting[c.S_LEND]
     for back in range(1, since + 1):
         node = state.pool[pool, c.P_RING + (given - back) % c.RING]
@@ -121,8 +127,17 @@ def _next(state, lanes, count):  # type: ignore[no-untyped-def]
                 chosen = at if other > one else chosen
                 continue
         less = theirs[c.L_HEAD] < ours[c.L_HEAD]
+        if state.setting[c.S_SHORT_FIRST] and ours[c.L_TIER] == c.LP:
+            one, other = _said(state, ours[c.L_HEAD]), _said(state, theirs[c.L_HEAD])
+            less = other < one or (other == one and less)
         chosen = at if less else chosen
     return chosen
+
+
+@kernel
+def _said(state, job):  # type: ignore[no-untyped-def]
+    """GPU time that the job says it still needs."""
+    return (state.job[job, c.J_ESTIMATE] - state.job[job, c.J_SAVED]) * state.job[job, c.J_WORKERS]
 
 
 @pasted
@@ -131,6 +146,7 @@ def attempt(state, lane):  # type: ignore[no-untyped-def]
     job = state.lane[lane, c.L_HEAD]
     pools = within(state, job)
     cause = c.BY_QUOTA
+    state.setting[c.S_OPEN] = open_pools(state, state.lane[lane])
     if pools:
         cause = seat(state, job, pools) if enough(state, lane) else short(state, state.lane[lane])
     preempts = pools and _may_preempt(state, state.lane[lane])

@@ -18,9 +18,9 @@ from scheduler.cluster.records import (
     TenantRecord,
     TopologyRecord,
 )
+from scheduler.performance.exit_times import GRACE_S
 from scheduler.replay import columns as c
 from scheduler.replay.columns import State
-from scheduler.replay.events import GRACE_S
 from scheduler.replay.world import Work, World
 
 INSTANT = "2026-01-01T00:00:00Z"

@@ -2,13 +2,13 @@
 
 import math
 
+from scheduler.performance.exit_times import GRACE_S
 from scheduler.replay import columns as c
 from scheduler.replay.events import exit_seconds, push
 from scheduler.replay.kernel import kernel
 from scheduler.replay.lanes import join
+from scheduler.replay.losing import done_by, foreseen, kept_of, milli_of, restart_s
 from scheduler.replay.room import delist, given, hold, recount, shift, touch
-
-LARGE_WORKER_GPUS = 8  # above, a restart takes longer
 
 
 @kernel
@@ -16,9 +16,7 @@ def begin(state, job):  # type: ignore[no-untyped-def]
     """All its tasks have their places and nobody is in the way."""
     one, now = state.job[job], state.clock[c.C_NOW]
     again = one[c.J_EVICTIONS] + one[c.J_FAILURES] > 0
-    large = one[c.J_GPUS] > LARGE_WORKER_GPUS
-    cost = state.setting[c.S_OVERHEAD_LARGE] if large else state.setting[c.S_OVERHEAD_SMALL]
-    one[c.J_STATUS], one[c.J_STARTED], one[c.J_OVERHEAD] = c.RUNNING, now, cost if again else 0
+    one[c.J_STATUS], one[c.J_STARTED], one[c.J_OVERHEAD] = c.RUNNING, now, restart_s(state, one) if again else 0
     if one[c.J_FIRST] == c.NONE:
         one[c.J_FIRST] = now
     hold(state, job, 1)
@@ -64,12 +62,13 @@ def _spread(state, job):  # type: ignore[no-untyped-def]
 def notify(state, job, claimant, ground):  # type: ignore[no-untyped-def]
     """Tell a running job to leave; it works no more and holds its place until it has left.  ``ground`` of GROUNDS."""
     one, now = state.job[job], state.clock[c.C_NOW]
+    one[c.J_PREDICTED] = foreseen(state, job)
     one[c.J_STATUS], one[c.J_CLAIMANT], one[c.J_TOLD], one[c.J_GROUND] = c.LEAVING, claimant, now, ground
     state.clock[c.C_TOLD + ground] += 1
     if claimant != c.NONE:
         state.job[claimant, c.J_LEAVERS] += 1
         one[c.J_CLAIM] = state.job[claimant, c.J_EPOCH]
-    one[c.J_EXIT] = now + exit_seconds(state.setting[c.S_SEED], job, one[c.J_EVICTIONS])
+    one[c.J_EXIT] = now + exit_seconds(state, job, one[c.J_EVICTIONS])
     push(state, one[c.J_EXIT], c.EXIT, job, one[c.J_EPOCH])
     one[c.J_EVICTIONS] += 1
     state.clock[c.C_EVICTIONS] += 1
@@ -85,6 +84,8 @@ def release(state, job):  # type: ignore[no-untyped-def]
     one = state.job[job]
     if one[c.J_ASLEEP] == 1:
         rouse(state, job)
+    if one[c.J_ASLEEP] == 1 or one[c.J_ASLEEP] == 3:
+        awake(state, job)
     one[c.J_ASLEEP] = 0
     if one[c.J_STATUS] != c.CLAIMING:
         hold(state, job, -1)
@@ -107,12 +108,14 @@ def stop(state, job, at):  # type: ignore[no-untyped-def]
     """It stops without having ended, its last work done at ``at``; what no checkpoint holds is lost, and it waits."""
     one, now = state.job[job], state.clock[c.C_NOW]
     if one[c.J_STATUS] != c.CLAIMING:
-        done = one[c.J_SAVED] + max(0, at - one[c.J_STARTED] - one[c.J_OVERHEAD])
-        every = one[c.J_CHECKPOINT]
-        kept = max(one[c.J_SAVED], done // every * every) if every else one[c.J_SAVED]
+        leaves = one[c.J_STATUS] == c.LEAVING
+        done = done_by(one, at)
+        kept = done if leaves and _left_a_checkpoint(state, job) else kept_of(one, done)
         spent = now - one[c.J_STARTED] - (kept - one[c.J_SAVED])
-        lost = spent * one[c.J_WORKERS] * one[c.J_GPUS] * one[c.J_MILLI]
-        ground = one[c.J_GROUND] if one[c.J_STATUS] == c.LEAVING else c.BY_FAILURE
+        lost = spent * milli_of(one)
+        ground = one[c.J_GROUND] if leaves else c.BY_FAILURE
+        if leaves:
+            one[c.J_REALISED] = (done - kept + now - at + restart_s(state, one)) * milli_of(one)
         one[c.J_LOST] += lost
         state.clock[c.C_LOST + ground] += lost
         one[c.J_SAVED] = kept
@@ -123,6 +126,18 @@ def stop(state, job, at):  # type: ignore[no-untyped-def]
     one[c.J_LEAVERS] = 0
     join(state, job)
     excuse(state, job)
+
+
+@kernel
+def _left_a_checkpoint(state, job):  # type: ignore[no-untyped-def]
+    """It has left by itself, and its exit hook writes one.  What hooks took is remembered either way."""
+    one, clock = state.job[job], state.clock
+    took = clock[c.C_NOW] - one[c.J_TOLD]
+    if clock[c.C_NOW] == one[c.J_EXIT]:
+        clock[c.C_HOOKS] += 1
+        clock[c.C_HOOK_S] += took
+        clock[c.C_CUT] += took >= GRACE_S
+    return one[c.J_NOTICE] == 1 and clock[c.C_NOW] == one[c.J_EXIT] and took < GRACE_S
 
 
 @kernel
@@ -157,8 +172,10 @@ def excuse(state, job):  # type: ignore[no-untyped-def]
 
 @kernel
 def doze(state, job):  # type: ignore[no-untyped-def]
-    """Plan its next sleep: at once inside of a window."""
+    """Plan its next sleep: at once inside of a window, but for one that its owner has ended."""
     one, now = state.job[job], state.clock[c.C_NOW]
+    if one[c.J_RECALL_AT] and one[c.J_WAKE] < one[c.J_UNTIL]:
+        now = max(now, one[c.J_UNTIL])
     if one[c.J_SLEEP_S]:
         since = (now - one[c.J_SLEEP_AT]) % c.DAY_S
         at = now if since < one[c.J_SLEEP_S] else now + c.DAY_S - since
@@ -196,15 +213,22 @@ def lull(state, job):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def awake(state, job):  # type: ignore[no-untyped-def]
+    """It counts as asleep no longer."""
+    one = state.job[job]
+    for task in range(one[c.J_TASK], one[c.J_TASK] + one[c.J_WORKERS]):
+        pool = state.node[state.task[task, c.T_NODE], c.N_POOL]
+        touch(state, pool)
+        state.pool[pool, c.P_ASLEEP] -= one[c.J_GPUS] * one[c.J_MILLI]
+
+
+@kernel
 def rouse(state, job):  # type: ignore[no-untyped-def]
     """Lend nothing any more.  Borrowers on its devices, or of its CPU, hold theirs as their own from now on."""
     one = state.job[job]
-    one[c.J_ASLEEP] = 0
     for task in range(one[c.J_TASK], one[c.J_TASK] + one[c.J_WORKERS]):
         place = state.task[task]
         node = place[c.T_NODE]
-        touch(state, state.node[node, c.N_POOL])
-        state.pool[state.node[node, c.N_POOL], c.P_ASLEEP] -= one[c.J_GPUS] * one[c.J_MILLI]
         _lend(state, node, place[c.T_DEVICES], -one[c.J_MILLI], -one[c.J_CPU])
         follows = state.node[node, c.N_FIRST]
         while follows != c.NONE:

@@ -7,9 +7,11 @@ import numpy as np
 
 from scheduler.cluster.records import WHOLE_GPU_MILLI
 from scheduler.cluster.snapshot import Longs
+from scheduler.performance.exit_times import HANGING, SHAPES
 from scheduler.replay import columns as c
 from scheduler.replay.accounts import Quotas, quota_rows
 from scheduler.replay.columns import State
+from scheduler.replay.events import RESUME_SIGMA
 from scheduler.replay.preempting import MOST
 from scheduler.replay.rules import ORDERS, PREEMPTS, Rules, Ways
 from scheduler.replay.turning import MARGIN, open_up
@@ -81,7 +83,7 @@ def _jobs(work: Work, lanes: Longs, lane_of: Longs) -> Longs:
     job[:, c.ASKED] = work.asked
     job[:, c.J_LANE] = lane_of
     job[:, c.J_TASK] = np.cumsum(job[:, c.J_WORKERS]) - job[:, c.J_WORKERS]
-    job[:, [c.J_FIRST, c.J_END, c.J_CLAIMANT, c.J_NEXT, c.J_POOL]] = c.NONE
+    job[:, [c.J_FIRST, c.J_END, c.J_CLAIMANT, c.J_NEXT, c.J_POOL, c.J_RECALLED, c.J_SERVED]] = c.NONE
     owner = work.windows[:, 0]
     job[:, c.J_WINDOW], job[:, c.J_WINDOWS] = (
         np.searchsorted(owner, np.arange(len(job))), np.bincount(owner, minlength=len(job))
@@ -118,6 +120,8 @@ def _pools(world: World, models: Sequence[str]) -> Longs:
     pool[:, c.P_LOW] = np.searchsorted(world.pool, rows, side="left")
     pool[:, c.P_HIGH] = np.searchsorted(world.pool, rows, side="right")
     pool[:, c.P_HOLDER] = c.NONE
+    pool[:, c.P_CAP] = c.NO_LIMIT
+    np.maximum.at(pool[:, c.P_WIDE], world.pool, world.gpus)
     pool[:, c.P_MODEL] = [models.index(model) for _, model in world.pools]
     return pool
 
@@ -130,6 +134,14 @@ def _settings(rules: Rules, ways: Ways, seed: int, tenants: int, bind: bool) -> 
     setting[c.S_FAIL_MEAN], setting[c.S_REPAIR_MEAN] = ways.fail_mean_s, ways.repair_mean_s
     setting[c.S_OVERHEAD_SMALL], setting[c.S_OVERHEAD_LARGE] = ways.restart_s, ways.restart_large_s
     setting[c.S_QUOTA], setting[c.S_RECLAIM], setting[c.S_BORROWED] = bind, rules.reclaim, rules.borrowed_s
+    median_s, sigma = SHAPES[ways.exits] if ways.exits in SHAPES else SHAPES["paper"]
+    setting[c.S_EXIT_MEDIAN], setting[c.S_EXIT_SIGMA] = round(1000 * median_s), round(1000 * sigma)
+    setting[c.S_EXIT_HANGS] = round(1000 * HANGING) if ways.exits == "hangs" else 0
+    setting[c.S_RESUME], setting[c.S_RESUME_SIGMA] = round(1000 * ways.resume_s), round(1000 * RESUME_SIGMA)
+    setting[c.S_AHEAD], setting[c.S_BORROW_FIRST], setting[c.S_WINDOWS] = (
+        rules.ahead_s, rules.borrow_first, rules.heed_windows
+    )  # fmt: skip
+    setting[c.S_SHORT_FIRST], setting[c.S_RESERVE] = rules.short_first, rules.reserve_ahead_s
     setting[c.S_KEEP_WHOLE], setting[c.S_ENTROPY] = rules.placement.keep_whole, rules.placement.entropy > 0
     return setting
 

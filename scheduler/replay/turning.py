@@ -3,14 +3,14 @@
 from typing import Any
 
 from scheduler.replay import columns as c
-from scheduler.replay.events import FAILURE_DRAW, REPAIR_DRAW, SUBJECT, chance, exponential, pop, push
+from scheduler.replay.events import FAILURE_DRAW, REPAIR_DRAW, SUBJECT, chance, exponential, pop, push, resume_seconds
 from scheduler.replay.held import held
 from scheduler.replay.kernel import edition, entry, kernel, pasted
 from scheduler.replay.lanes import join
 from scheduler.replay.preempting import call_back
 from scheduler.replay.room import delist, devices_of, enlist, given, hold, recount, shift, slots, touch
 from scheduler.replay.settling import settle
-from scheduler.replay.starting import begin, doze, finish, lull, rouse, sleeps_until, stop
+from scheduler.replay.starting import awake, begin, doze, finish, lull, rouse, sleeps_until, stop
 
 FULL, REACHED = 1, 0
 SETTLED_S = 60  # after which it is looked again whether a move has ended
@@ -43,16 +43,31 @@ def _of_job(state, kind, job):  # type: ignore[no-untyped-def]
         stop(state, job, one[c.J_TOLD])
     elif kind == c.SLEEP and running and not one[c.J_ASLEEP]:
         _sleep(state, job)
-    elif kind == c.WAKE and one[c.J_ASLEEP] == 1:
+    elif kind == c.FORESEEN and one[c.J_ASLEEP] == 1:
         rouse(state, job)
-        one[c.J_ASLEEP], one[c.J_WAKE] = 2, now
-        state.clock[c.C_CALLS] += 1
-        push(state, call_back(state, job), c.AWAKE, job, one[c.J_EPOCH])
+        one[c.J_ASLEEP] = 3
+        call_back(state, job, c.BY_AHEAD)
+    elif kind == c.WAKE and (one[c.J_ASLEEP] == 1 or one[c.J_ASLEEP] == 3):
+        _wake(state, job)
     elif kind == c.AWAKE and one[c.J_ASLEEP] == 2:
-        one[c.J_ASLEEP] = 0
+        one[c.J_ASLEEP], one[c.J_SERVED] = 0, now
         one[c.J_SLOWEST] = max(one[c.J_SLOWEST], now - one[c.J_WAKE])
+        if one[c.J_WAKE] < one[c.J_UNTIL]:
+            one[c.J_RECALLED] = now - one[c.J_WAKE]
         state.called[min(c.SLOWEST, now - one[c.J_WAKE])] += 1
         doze(state, job)
+
+
+@kernel
+def _wake(state, job):  # type: ignore[no-untyped-def]
+    """It is called: who is in its way is told to leave, and when the last of them has left it resumes."""
+    one, now = state.job[job], state.clock[c.C_NOW]
+    if one[c.J_ASLEEP] == 1:
+        rouse(state, job)
+    awake(state, job)
+    one[c.J_ASLEEP], one[c.J_WAKE] = 2, now
+    state.clock[c.C_CALLS] += 1
+    push(state, call_back(state, job, c.BY_RECALL) + resume_seconds(state, job), c.AWAKE, job, one[c.J_EPOCH])
 
 
 @kernel
@@ -64,8 +79,11 @@ def _sleep(state, job):  # type: ignore[no-untyped-def]
     elif _moves(state, job):
         push(state, min(now + SETTLED_S, until), c.SLEEP, job, one[c.J_EPOCH])
     else:
+        one[c.J_UNTIL], early = until, now < one[c.J_RECALL_AT] < until
         lull(state, job)
-        push(state, until, c.WAKE, job, one[c.J_EPOCH])
+        push(state, one[c.J_RECALL_AT] if early else until, c.WAKE, job, one[c.J_EPOCH])
+        if state.setting[c.S_AHEAD]:
+            push(state, max(now, until - state.setting[c.S_AHEAD]), c.FORESEEN, job, one[c.J_EPOCH])
 
 
 @kernel
