@@ -30,7 +30,7 @@ from scheduler.replay import columns, tradeoff
 from scheduler.replay.kept import pack_replay, pack_trace, unpack_trace
 from scheduler.replay.loop import replay
 from scheduler.replay.rules import NAMED as CORE
-from scheduler.replay.rules import ORDERS, PREEMPTS, Rules, Ways
+from scheduler.replay.rules import ORDERS, PREEMPTS, QUOTAS, Rules, Ways
 from scheduler.replay.sources import drawn_trace
 from scheduler.replay.world import digest_of
 from scheduler.worlds.spot_trace import twin_jobs, write_spot_jobs
@@ -202,7 +202,8 @@ def test_ranges_and_words_are_those_of_the_core() -> None:
             made(field, word)
         with pytest.raises(ParamError):
             made(field, "any")
-    assert {word: set(words.values) for word, words in WORDS.items()} == {"order": {*ORDERS}, "preempt": {*PREEMPTS}}
+    core = {"order": {*ORDERS}, "preempt": {*PREEMPTS}, "spot_quota": {*QUOTAS}}
+    assert {word: set(words.values) for word, words in WORDS.items()} == core
     settings = {one.name for one in fields(Rules)} - {"name", "meaning", "placement", "consolidation"}
     plans = {f"consolidation_{one.name}" for one in fields(Params)}
     assert {*CHANGES} - {*TERMS} - plans == settings, "a setting of the core that nobody can change, or the reverse"
