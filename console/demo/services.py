@@ -55,6 +55,11 @@ def seed_study() -> bool:
     return simulation.ensure_study(operator) is not None
 
 
+def seed_supply() -> bool:
+    """A simulated past of what spot work could have held, once; False where some was seen already."""
+    return spot.ensure_past() > 0
+
+
 def seed_leases() -> bool:
     """What the demo's tenant asks of spot capacity, once; False where there are leases already, or nothing lends."""
     tenant = tenancy.ensure_person("tenant", Role.TENANT_USER, password="tenant", tenants=list(TENANTS[:1]))

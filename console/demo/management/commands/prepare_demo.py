@@ -27,6 +27,8 @@ class Command(BaseCommand):
             self.stdout.write("book of quotas seeded")
         if services.seed_prices():
             self.stdout.write("prices seeded")
+        if services.seed_supply():
+            self.stdout.write("supply of spot capacity seeded")
         if services.seed_leases():
             self.stdout.write("leases asked for")
         if services.seed_standby():
