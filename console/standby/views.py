@@ -79,7 +79,7 @@ def edit(request: HttpRequest, window_id: int) -> HttpResponse:
     """Other times for a window, on top of the version that the page was drawn with."""
     window = selectors.window_for(request.user, window_id)
     initial = initial_of(window)
-    form = EditForm(request.POST or None, kind=initial["kind"], initial=initial)
+    form = EditForm(request.POST if request.method == "POST" else None, kind=initial["kind"], initial=initial)
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
         try:
