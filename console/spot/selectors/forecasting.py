@@ -234,7 +234,9 @@ def panel(viewer: Any, model: str = "", tenant: str | None = None) -> Panel:
     chosen = model if model in models else _fullest(models, run)
     tenants = tuple(sorted({name for of, name, pool in every if not pool and of == chosen and name}))
     whose = tenant if tenant in tenants else None if everybody else next(iter(tenants), None)
+    order = list(FORECASTER_WORDS)
     rows = [row for row in forecasts(viewer, chosen) if row.tenant == whose] if chosen else []
+    rows.sort(key=lambda row: order.index(row.forecaster))
     judged = backtested(viewer) if everybody else None
     before = _before(chosen) if everybody and whose is None else {}
     seen = everybody or whose is not None

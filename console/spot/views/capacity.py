@@ -18,6 +18,7 @@ from console.prices.selectors.terms import VIEW
 from console.rest.errors import Conflict, FieldError
 from console.spot import selectors, services
 from console.spot.forms import AskForm, form_values, use_query
+from console.spot.views import forecasting
 from console.spot.views.calibration import shown
 from console.standby.selectors import windows_page
 
@@ -111,6 +112,7 @@ def _page(request: HttpRequest, form: AskForm, places: Any, tenants: Any) -> dic
     return {
         **_live(request),
         "calibration": shown(request),
+        "forecast": forecasting.shown(request),
         "section": "capacity",
         "form": form,
         "places": places,

@@ -8,7 +8,7 @@ function line({ name, at, gpus, tone }, more = {}) {
   };
 }
 
-function figure({ actual, said, band, rivals }) {
+function figure({ actual, said, band, rivals }, width) {
   const data = [];
   if (band) {
     data.push(
@@ -30,8 +30,8 @@ function figure({ actual, said, band, rivals }) {
   return {
     data,
     layout: layout({
-      margin: { l: 52, r: 12, t: 8, b: 26 }, showlegend: true, hovermode: "x",
-      legend: { orientation: "h", x: 0, y: 1.14, font: { size: 11, color: token("muted") } },
+      margin: { l: 52, r: 12, t: width < 520 ? 76 : 30, b: 26 }, showlegend: true, hovermode: "x",
+      legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 11, color: token("muted") } },
       xaxis: axis({ type: "date", tickformat: "%d %b", tickangle: 0, showgrid: false }),
       yaxis: axis({ rangemode: "tozero", tickformat: ",~r" }),
     }),
@@ -44,7 +44,7 @@ function drawAll() {
     if (!said || element.dataset.drawn === said.textContent) continue;
     element.dataset.drawn = said.textContent;
     const found = JSON.parse(said.textContent);
-    draw(element, () => figure(found)).catch((error) => {
+    draw(element, () => figure(found, element.clientWidth)).catch((error) => {
       element.textContent = `The chart could not be drawn: ${error.message}. The tables say the same.`;
     });
   }
