@@ -4,6 +4,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from scheduler.cluster.errors import ParamError
 from scheduler.cluster.snapshot import UNKNOWN, Longs
@@ -97,8 +98,7 @@ def test_nobody_looks_ahead(word: str, told: dict[str, Ahead]) -> None:
 
 
 def test_the_library_answers_the_same_on_any_number_of_threads(told: dict[str, Ahead]) -> None:
-    threads = pytest.importorskip("threadpoolctl")
-    with threads.threadpool_limits(1):
+    with threadpool_limits(1):
         again = forecast(LIBRARY, peaks(), PARAMS)
     assert np.array_equal(again.tenants.quantile_milli, told[LIBRARY].tenants.quantile_milli)
     assert np.array_equal(again.pools.mean_milli, told[LIBRARY].pools.mean_milli)
