@@ -155,6 +155,11 @@ def _gpus(milli: int | None) -> float | None:
     return None if milli is None else milli / 1000
 
 
+def _read(value: float) -> str:
+    """As people read it: thousandths of a GPU move no price."""
+    return f"{value:.2g}" if 0 < abs(value) < 1 else f"{value:,.1f}".removesuffix(".0")
+
+
 def _said(name: str, value: float | None, before: float | None, part: float, move: Move, neutral: bool) -> str:
     if name == "bound":
         return move.bound or "rounded to whole cents"
@@ -165,17 +170,16 @@ def _said(name: str, value: float | None, before: float | None, part: float, mov
     if value is None:
         return f"{label}: not known, counted as usual"
     if before is None or abs(value - before) < STEADY * max(1.0, abs(before)):
-        return f"{label} {value:g}{percent}{unit}" + ("" if before is None or neutral else ", as before")
+        return f"{label} {_read(value)}{percent}{unit}" + ("" if before is None or neutral else ", as before")
     if percent:
-        return f"{label} {value:g} %, {'neutral' if neutral else 'before'} {before:g} %"
+        return f"{label} {_read(value)} %, {'neutral' if neutral else 'before'} {_read(before)} %"
     if before == 0:
-        return f"{label} {value:g}{unit}" if neutral else f"{label} up from 0 to {value:g}{unit}"
+        return f"{label} {_read(value)}{unit}" if neutral else f"{label} up from 0 to {_read(value)}{unit}"
     change = (value / before - 1) * 100
     if neutral:
-        return (
-            f"{label} {value:g}{unit}, {abs(change):.0f} % {'above' if change > 0 else 'below'} the neutral {before:g}"
-        )
-    return f"{label} {'up' if change > 0 else 'down'} {abs(change):.0f} % to {value:g}{unit}"
+        side = "above" if change > 0 else "below"
+        return f"{label} {_read(value)}{unit}, {abs(change):.0f} % {side} the neutral {_read(before)}"
+    return f"{label} {'up' if change > 0 else 'down'} {abs(change):.0f} % to {_read(value)}{unit}"
 
 
 def _held_back(part: float, move: Move) -> str:

@@ -49,8 +49,8 @@ def test_the_navigation_counts_what_waits_and_marks_where_one_is() -> None:
 
 def test_only_who_may_hear_of_plans_follows_them() -> None:
     parts = ("navigation", "tools", "banners")
-    assert all('data-live="plans freeze"' in _part(viewer(), part) for part in parts)
-    assert all('data-live="freeze"' in _part(tenant(), part) for part in parts)
+    assert all('data-live="plans freeze prices"' in _part(viewer(), part) for part in parts)
+    assert all('data-live="freeze prices"' in _part(tenant(), part) for part in parts)
 
 
 def test_everybody_who_sees_banners_may_hear_of_freezes_and_a_tenant_of_nothing_else() -> None:
