@@ -1,4 +1,7 @@
-"""What spot capacity cost by month: a run is billed in the month in which it ended, what still runs in this one."""
+"""What spot capacity cost by month, and what standby earned.
+
+A run is billed in the month in which it ended, what still runs in this one; a span of sleep in that in which it began.
+"""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -9,6 +12,7 @@ from django.utils import timezone
 
 from console.spot.models import Run
 from console.spot.selectors.viewing import leases
+from console.standby.selectors import month_rebates
 
 MONTHS = 6
 
@@ -23,7 +27,7 @@ class MonthBill:
     charge_cents: int
     credit_cents: int
     runs_on_cents: int
-    rebate_cents: int | None = None  # for what slept; None: not known
+    rebate_cents: int | None = 0  # for what slept; None: not known
 
     @property
     def due_cents(self) -> int:
@@ -45,7 +49,11 @@ def month_bills(viewer: Any, months: int = MONTHS, now: datetime | None = None) 
         found = sums[f"{ended_at or at:%Y-%m}", tenant]
         for place, amount in enumerate((gpu_s, charge, credit, 0 if ended_at else charge)):
             found[place] += amount
-    rows = [MonthBill(month, tenant, *found) for (month, tenant), found in sums.items()]
+    rebates = month_rebates(viewer, first)
+    rows = []
+    for month, tenant in {*sums, *rebates}:
+        gpu_s, charge, credit, runs_on = sums[month, tenant]
+        rows.append(MonthBill(month, tenant, gpu_s, charge, credit, runs_on, rebates.get((month, tenant), 0)))
     return sorted(rows, key=lambda row: (row.month, row.tenant), reverse=True)
 
 
@@ -56,8 +64,13 @@ def this_month(viewer: Any, now: datetime | None = None) -> MonthBill:
     return MonthBill(
         month=f"{at:%Y-%m}", tenant="", gpu_s=sum(row.gpu_s for row in rows),
         charge_cents=sum(row.charge_cents for row in rows), credit_cents=sum(row.credit_cents for row in rows),
-        runs_on_cents=sum(row.runs_on_cents for row in rows),
+        runs_on_cents=sum(row.runs_on_cents for row in rows), rebate_cents=_sum([row.rebate_cents for row in rows]),
     )  # fmt: skip
+
+
+def _sum(parts: list[int | None]) -> int | None:
+    known = [cents for cents in parts if cents is not None]
+    return sum(known) if len(known) == len(parts) else None
 
 
 def _months_back(at: datetime, months: int) -> datetime:

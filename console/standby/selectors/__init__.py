@@ -1,5 +1,6 @@
 """Reading of windows, recalls, the pool and storms, viewer first."""
 
+from console.standby.selectors.earnings import month_rebates
 from console.standby.selectors.pool import pool_page
 from console.standby.selectors.recalls import endings_of, recall_row, recalls_page
 from console.standby.selectors.storms import storms_page
@@ -8,6 +9,7 @@ from console.standby.selectors.windows import window_row, windows_page, workload
 
 __all__ = [
     "endings_of",
+    "month_rebates",
     "owns",
     "pool_page",
     "reaches",

@@ -256,11 +256,25 @@ def test_what_is_lent_is_counted_and_pays(stage: Scene, floor: None) -> None:
     sleeper = Sleeper.objects.get(pod="jobs/s1")
     assert (sleeper.lent_milli, sleeper.asleep_s, sleeper.lent_milli_s) == (8000, 3601, 8000 * 3601)
     assert sleeper.rebate_cents == 160 and sleeper.cost_cents == 2  # 50 % of 40 cents, eight GPU-hours
+    earned = (f"{sleeper.begins_at:%Y-%m}", "team-a")
+    assert selectors.month_rebates(tenant("team-a"), sleeper.begins_at) == {earned: 160}
+    assert selectors.month_rebates(stranger(), sleeper.begins_at) == {}
     page = selectors.pool_page(operator())
     assert [(one.pods, one.asleep_gpus, one.lent_gpus, one.device_mib) for one in page.rows] == [(2, 16, 8, 1_280_000)]
     own = selectors.windows_page(tenant("team-a"))
     assert own.rows[0].expected["rebate_cents"] == 576 and row.version == 1  # 90 % of sixteen GPUs, two hours
     assert own.others is not None and own.others.asleep_gpus == 0
+
+
+def test_a_month_of_which_a_part_is_not_known_is_not_known(stage: Scene) -> None:
+    stage.asleep()
+    stage.turn(1)
+    services.sample()
+    stage.clock.forward(120)
+    services.sample()
+    Sleeper.objects.filter(pod="jobs/s1").update(rebate_cents=None)  # as where nobody says what a price's floor is
+    begins_at = Sleeper.objects.earliest("begins_at").begins_at
+    assert selectors.month_rebates(operator(), begins_at) == {(f"{begins_at:%Y-%m}", "team-a"): None}
 
 
 def test_a_tenant_sees_its_own_and_one_sum(stage: Scene, hooks: list[float]) -> None:
