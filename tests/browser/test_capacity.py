@@ -42,7 +42,7 @@ def lends(stack: Stack, tmp_path: Path) -> str:
 def test_a_lease_is_asked_for_reclaimed_and_goes_on(signed_in: SignedIn, lends: str) -> None:
     page = signed_in("tenant", path="/capacity/")
     _ask(page, lends)
-    row = page.locator("#leases tbody tr", has_text="browser")
+    row = page.locator("#leases tbody tr", has_text=f"for-{lends}")
     expect(row).to_contain_text("Running", timeout=FINAL_MS)
     page.goto(str(row.locator("a").first.get_attribute("href")))
     expect(page.locator("#lease")).to_contain_text("borrowed")
@@ -74,7 +74,7 @@ def _ask(page: Page, source: str) -> None:
     for name, value in (("gpus_per_pod", "4"), ("pods", "2"), ("hours", "6"), ("hook_name", "save.sh")):
         page.fill(f"[name={name}]", value)
     page.click("#ask-more summary")
-    for name, value in (("cpu_cores", "8"), ("memory_gib", "8"), ("hook_s", "20"), ("name", "browser")):
+    for name, value in (("cpu_cores", "8"), ("memory_gib", "8"), ("hook_s", "20"), ("name", f"for-{source}")):
         page.fill(f"[name={name}]", value)
     expect(page.locator("#estimate h2")).to_contain_text("Estimate for 8 H20", timeout=FINAL_MS)
     page.click("[data-ask-button]")
