@@ -88,7 +88,7 @@ def _lender(page: Page, source: str) -> str:
     )
     node = next(row["node"] for row in rows if "lease-" in row["name"])
     pod = f"jobs/serve-{node}"
-    sources = page.evaluate("async () => (await (await fetch('/api/v1/sources/?limit=200')).json()).results")
+    sources = page.evaluate("async () => (await fetch('/api/v1/sources/')).json()")
     number = next(one["id"] for one in sources if one["name"] == source)
     said = {"source": number, "cluster": source, "pod": pod, "reason": "traffic is back"}
     status, text = page.evaluate(ASKS, ["/api/v1/standby/recalls/", said])
