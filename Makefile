@@ -17,7 +17,9 @@ WORKERS := $(shell expr $$(nproc 2>/dev/null || echo 1) + 1)
 IN_PARALLEL ?= -n $(WORKERS) --dist worksteal
 # All that asks a database or a broker; the demo brings its own, and settings ask none.
 NO_DATABASE := $(wildcard tests/console/demo tests/console/test_settings.py)
-ON_A_DATABASE := $(wildcard tests/console tests/contract tests/live tests/faults) $(NO_DATABASE:%=--ignore=%)
+# Who may do what, and what the schema says of it, is the same on any database: `make test` asks it, and once is enough.
+ON_ANY_DATABASE := $(wildcard tests/console/test_role_matrix.py tests/contract/test_schema*.py)
+ON_A_DATABASE := $(wildcard tests/console tests/contract tests/live tests/faults) $(NO_DATABASE:%=--ignore=%) $(ON_ANY_DATABASE:%=--ignore=%)
 
 .DELETE_ON_ERROR:
 .PHONY: help install demo demo-reset test test-browser test-postgres test-published test-kubernetes test-prometheus screenshots bench bench-consolidation bench-replay bench-spot lint format clean
