@@ -13,7 +13,6 @@ from django.utils import timezone
 
 from console.connectors.protocol import Connector, ConnectorError
 from console.connectors.registry import connect
-from console.inventory import services as inventory
 from console.inventory.choices import LENDING
 from console.inventory.models import Source
 from console.standby import services
@@ -30,9 +29,7 @@ def act(now: datetime | None = None) -> int:
 
 
 def _look(source: Source, now: datetime) -> int:
-    found = inventory.newest(source)
-    if found is not None:
-        services.put_to_sleep(source, found[1], now)
+    services.put_to_sleep(source, now)
     services.wake_due(source, now)
     sleepers, recalls = services.untold(source), services.open_recalls(source)
     if not sleepers and not recalls:

@@ -25,15 +25,14 @@ from scheduler.replay.world import Work, World
 from scheduler.spot.ahead import Ahead, ForecastParams
 from scheduler.spot.forecast import GFS, LIBRARY, Fitted, fit
 from scheduler.spot.peaks import Peaks, Series
+from scheduler.spot.quota import PAPER, QuotaParams, eviction_rate, next_eta
 
 type Floats = NDArray[np.float64]
 EVERY_S, HOUR_S = 300, 3600
 TURNS = HOUR_S // EVERY_S
 REFIT_H = 96  # forecasters learn anew so often
-GFS_QUANTILE = 0.9
-GFS_ETA = (0.25, 1.25)  # bounds of eta, as in SchedNav's copy of the rule
-GFS_LOOKS_BACK_S = 4 * HOUR_S
-GFS_WAITED_S = HOUR_S
+AS_PUBLISHED = QuotaParams(feedback=PAPER)
+GFS_QUANTILE = AS_PUBLISHED.level
 BURST_S = 120
 BURST_QUANTILE = 0.9
 BURST_LOOKS_BACK_S = 7 * c.DAY_S
@@ -174,16 +173,9 @@ def _gfs(state: State, memory: Memory, now: int) -> None:
 def _eta(state: State, memory: Memory, now: int) -> float:
     turn = now // EVERY_S
     eta = float(memory.eta[max(0, turn - 1)])
-    since = max(0, turn - GFS_LOOKS_BACK_S // EVERY_S)
+    since = max(0, turn - AS_PUBLISHED.window_s // EVERY_S)
     told, ended = (memory.told[turn] - memory.told[since]).tolist()
-    if not told + ended:
-        return eta
-    rate, spare = told / (told + ended), 1 - GFS_QUANTILE
-    if rate >= 1.5 * spare:
-        eta *= spare / rate
-    elif rate <= 0.5 * spare and _waited(state, now) > GFS_WAITED_S:
-        eta *= 1.5 - rate / spare
-    return min(GFS_ETA[1], max(GFS_ETA[0], eta))
+    return next_eta(eta, eviction_rate(told, told + ended), _waited(state, now), AS_PUBLISHED).value
 
 
 def _waited(state: State, now: int) -> int:

@@ -100,15 +100,23 @@ def _switch(node: NodeRecord, domains: Mapping[tuple[str, str], DomainRecord]) -
 def work_of(names: Sequence[str], tenants: Sequence[str], asked: Longs, windows: Longs | None = None) -> Work:
     """Jobs in the loop's order.  ``windows`` [w, 3]: row of ``asked``, asleep from, until.
 
-    Raises InputError for a name that stands twice, and for windows that end before they begin or overlap.
+    Raises InputError for a name that stands twice, for a tenant that is not among ``tenants``, and for windows that end
+    before they begin or overlap.
     """
     order = sorted(range(len(names)), key=lambda row: (int(asked[row, c.J_ARRIVAL]), names[row]))
     if len(set(names)) != len(names):
         seen: set[str] = set()
         raise InputError("jobs", next(name for name in names if name in seen or seen.add(name)), "job stands twice")  # type: ignore[func-returns-value]
+    _known_tenants(names, asked[:, c.J_TENANT], len(tenants))
     sleeps = _windows(names, order, np.zeros((0, 3), np.int64) if windows is None else windows)
     rows = np.ascontiguousarray(asked[order], np.int64)
     return Work(tuple(names[row] for row in order), tuple(tenants), rows, sleeps)
+
+
+def _known_tenants(names: Sequence[str], tenant: Longs, known: int) -> None:
+    """Compiled code looks nothing up: a row of an account that is not there would be somebody else's memory."""
+    for at in np.flatnonzero((tenant < 0) | (tenant >= known)).tolist():
+        raise InputError(f"jobs, {names[at]}", int(tenant[at]), f"names a tenant by number, and there are {known}")
 
 
 def _windows(names: Sequence[str], order: Sequence[int], windows: Longs) -> Longs:

@@ -1,7 +1,6 @@
 """After a run: what was expected of its moves and what came, on whom they fell, and what became of emptied nodes."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
@@ -17,6 +16,7 @@ from console.plans.selectors.gains import Gains, gains
 from console.plans.selectors.holding import Held, held
 from console.plans.survival import Span, half_life, shares
 from console.tenancy.services import require
+from console.ui.sums import known_sum
 
 FARTHEST = 8  # moves that are listed, those that came least as expected
 MILLI = 1000
@@ -142,8 +142,8 @@ def record(viewer: Any, plan: Plan) -> Record | None:
         not_run=states[StepState.DROPPED],
         expected_s=median(expected) if expected else None,
         took_s=median(took) if took else None,
-        expected_gpu_s=_sum([_gpu_s(row, row.expected_s) for row in ran]) if ran else None,
-        doubled_gpu_s=_sum([_gpu_s(row, row.took_s) for row in ran]) if ran else None,
+        expected_gpu_s=known_sum([_gpu_s(row, row.expected_s) for row in ran]) if ran else None,
+        doubled_gpu_s=known_sum([_gpu_s(row, row.took_s) for row in ran]) if ran else None,
         tenants=tenants,
         farthest=sorted(ran, key=_surprise, reverse=True)[:FARTHEST],
         requests=[_requests(mode, ran) for mode in sorted({row.mode for row in ran})],
@@ -176,7 +176,7 @@ def _gpu_s(row: MoveRecord, seconds: float | None) -> float | None:
 
 def _requests(mode: str, ran: list[MoveRecord]) -> Requests:
     rows = [row for row in ran if row.mode == mode]
-    served, lost = _sum([row.requests_served for row in rows]), _sum([row.requests_lost for row in rows])
+    served, lost = known_sum([row.requests_served for row in rows]), known_sum([row.requests_lost for row in rows])
     return Requests(
         mode=mode,
         moves=len(rows),
@@ -184,12 +184,6 @@ def _requests(mode: str, ran: list[MoveRecord]) -> Requests:
         lost=lost,
         expected=0 if mode == COPY else None,
     )
-
-
-def _sum[Number: (int, float)](values: Sequence[Number | None]) -> Number | None:
-    """Unknown of one is unknown of all."""
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
 
 
 def _tenants(rows: list[MoveRecord]) -> list[TenantRecord]:
@@ -204,7 +198,7 @@ def _tenants(rows: list[MoveRecord]) -> list[TenantRecord]:
         mine.gpu_milli += row.gpu_milli if row.state == StepState.SUCCEEDED else 0
         if row.took_s is not None:
             mine.doubled_gpu_s += _gpu_s(row, row.took_s) or 0.0
-            mine.expected_gpu_s = _sum([mine.expected_gpu_s, _gpu_s(row, row.expected_s)])
+            mine.expected_gpu_s = known_sum([mine.expected_gpu_s, _gpu_s(row, row.expected_s)])
     return sorted(found.values(), key=lambda one: (-one.gpu_milli, -one.planned, one.tenant))
 
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from console.spot.models import Run
 from console.spot.selectors.viewing import leases
 from console.standby.selectors import month_rebates
+from console.ui.sums import known_sum
 
 MONTHS = 6
 
@@ -64,13 +65,8 @@ def this_month(viewer: Any, now: datetime | None = None) -> MonthBill:
     return MonthBill(
         month=f"{at:%Y-%m}", tenant="", gpu_s=sum(row.gpu_s for row in rows),
         charge_cents=sum(row.charge_cents for row in rows), credit_cents=sum(row.credit_cents for row in rows),
-        runs_on_cents=sum(row.runs_on_cents for row in rows), rebate_cents=_sum([row.rebate_cents for row in rows]),
+        runs_on_cents=sum(row.runs_on_cents for row in rows), rebate_cents=known_sum(row.rebate_cents for row in rows),
     )  # fmt: skip
-
-
-def _sum(parts: list[int | None]) -> int | None:
-    known = [cents for cents in parts if cents is not None]
-    return sum(known) if len(known) == len(parts) else None
 
 
 def _months_back(at: datetime, months: int) -> datetime:

@@ -6,6 +6,7 @@ from typing import Any
 
 from console.standby.models import Sleeper
 from console.standby.selectors.viewing import windows
+from console.ui.sums import known_sum
 
 
 def month_rebates(viewer: Any, since: datetime) -> dict[tuple[str, str], int | None]:
@@ -17,9 +18,4 @@ def month_rebates(viewer: Any, since: datetime) -> dict[tuple[str, str], int | N
     parts: dict[tuple[str, str], list[int | None]] = defaultdict(list)
     for tenant, begins_at, cents in slept.values_list("window__tenant", "begins_at", "rebate_cents"):
         parts[f"{begins_at:%Y-%m}", tenant].append(cents)
-    return {place: _sum(found) for place, found in parts.items()}
-
-
-def _sum(parts: list[int | None]) -> int | None:
-    known = [cents for cents in parts if cents is not None]
-    return sum(known) if len(known) == len(parts) else None
+    return {place: known_sum(found) for place, found in parts.items()}

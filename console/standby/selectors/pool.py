@@ -12,6 +12,7 @@ from django.utils import timezone
 from console.standby.choices import SAMPLE_S, SleeperState
 from console.standby.models import ASLEEP, PoolSample, Sleeper, Window
 from console.standby.selectors.viewing import scope_of
+from console.ui.sums import known_sum
 
 PAST_DAYS = 14
 STEP = timedelta(minutes=30)
@@ -129,13 +130,11 @@ def _own_rows(scope: frozenset[str], newest: list[PoolSample]) -> list[PoolRow]:
 
 
 def _own_row(cluster: str, model: str, pods: list[Sleeper]) -> PoolRow:
-    device = [one.device_mib for one in pods]
-    known = [value for value in device if value is not None]
     return PoolRow(
         cluster=cluster, gpu_model=model, others=False, pods=len(pods),
         asleep_gpus=sum(one.gpu_milli for one in pods) / 1000, ruled_gpus=sum(one.gpu_milli for one in pods) / 1000,
         lent_gpus=sum(one.lent_milli or 0 for one in pods) / 1000, memory_mib=sum(one.memory_mib for one in pods),
-        device_mib=sum(known) if len(known) == len(device) else None, addresses=sum(one.addresses for one in pods),
+        device_mib=known_sum(one.device_mib for one in pods), addresses=sum(one.addresses for one in pods),
         cents_per_hour=_hourly(pods),
     )  # fmt: skip
 

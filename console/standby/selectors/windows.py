@@ -18,6 +18,7 @@ from console.standby.hours import Span
 from console.standby.models import ASLEEP, PoolSample, Recall, Sleeper, Window
 from console.standby.selectors.recalls import times
 from console.standby.selectors.viewing import owns, reaches, scope_of, windows
+from console.ui.sums import known_sum
 
 DRAWN = timedelta(hours=40)
 BACK = timedelta(hours=6)
@@ -95,9 +96,7 @@ class WindowsPage:
     @property
     def rebate_cents(self) -> int | None:
         """Of the rows, over 30 days; None where one of them is not known."""
-        found = [row.rebate_cents for row in self.rows if row.id is not None]
-        known = [value for value in found if value is not None]
-        return sum(known) if len(known) == len(found) else None
+        return known_sum(row.rebate_cents for row in self.rows if row.id is not None)
 
 
 @dataclass(frozen=True, slots=True)

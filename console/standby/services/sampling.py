@@ -14,7 +14,8 @@ from console.standby.choices import KEPT_DAYS, SAMPLE_S, SleeperState
 from console.standby.models import PoolSample, Sleeper, Window
 from console.standby.services.pods import Found, asleep_in
 from console.standby.services.sleeping import note_awake
-from console.standby.services.worth import held_for_an_hour, price, total
+from console.standby.services.worth import held_for_an_hour, price
+from console.ui.sums import known_sum
 
 LONGEST_STEP_S = 120  # of a time that nobody looked at, nothing is known
 
@@ -93,6 +94,6 @@ def _sums(pool: _Pool) -> dict[str, int | None]:
         "lent_milli": sum(one.lent_milli for one in pool.pods),
         "pods": len(pool.pods),
         "memory_mib": sum(one.memory_mib for one in pool.pods),
-        "device_mib": total([one.device_mib for one in pool.pods]),
-        "cents_per_hour": total([one.cost_cents for one in held_for_an_hour(pool.pods)]),
+        "device_mib": known_sum([one.device_mib for one in pool.pods]),
+        "cents_per_hour": known_sum([one.cost_cents for one in held_for_an_hour(pool.pods)]),
     }

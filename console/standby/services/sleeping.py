@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from console.connectors.protocol import Outcome
@@ -14,30 +15,41 @@ from console.inventory.models import Source
 from console.live.services import publish
 from console.plans.selectors import active_freezes
 from console.standby.choices import LEAD_S, LEAST_MINUTES, Cause, SleeperState
+from console.standby.hours import Span
 from console.standby.lifecycle import move
 from console.standby.models import Sleeper, Window
-from console.standby.services.pods import Found, of_workload, one_of
+from console.standby.services.pods import Found, of_workload, one_of, reading
 from console.standby.services.recalling import ask
 from scheduler.cluster.snapshot import Snapshot
 
 
-def put_to_sleep(source: Source, snapshot: Snapshot, now: datetime) -> int:
+def put_to_sleep(source: Source, now: datetime) -> int:
     """Rows for pods whose window is on and who do not sleep under it yet; how many were made.
 
     Who was recalled within this span of its window stays awake until the next one.
     """
-    made = 0
-    for window in Window.objects.filter(source=source, ended_at=None):
-        span = window.span_at(now)
-        if span is None or span.ends_at - now < timedelta(minutes=LEAST_MINUTES, seconds=-LEAD_S):
-            continue
-        known = set(Sleeper.objects.filter(window=window, begins_at=span.begins_at).values_list("pod", "pod_uid"))
-        pods = of_workload(snapshot, window.cluster, window.namespace, window.workload)
-        due = [one for one in pods if one.tenant == window.tenant and (one.pod, one.uid) not in known]
-        due = [one for one in due if not one.terminating and frozen_over(window.cluster, one.gpu_model) is None]
-        rows = [_row(window, span.begins_at, span.ends_at, one) for one in due]
-        made += len(Sleeper.objects.bulk_create(rows, ignore_conflicts=True))
-    return made
+    on = [(window, span) for window in _open_windows(source) if (span := _worth_sleeping(window, now)) is not None]
+    snapshot = reading(source) if on else None  # this is asked every second: a reading is opened only where one counts
+    return 0 if snapshot is None else sum(_ask(window, span, snapshot) for window, span in on)
+
+
+def _open_windows(source: Source) -> QuerySet[Window]:
+    return Window.objects.filter(source=source, ended_at=None)
+
+
+def _worth_sleeping(window: Window, now: datetime) -> Span | None:
+    span = window.span_at(now)
+    least = timedelta(minutes=LEAST_MINUTES, seconds=-LEAD_S)
+    return None if span is None or span.ends_at - now < least else span
+
+
+def _ask(window: Window, span: Span, snapshot: Snapshot) -> int:
+    known = set(Sleeper.objects.filter(window=window, begins_at=span.begins_at).values_list("pod", "pod_uid"))
+    pods = of_workload(snapshot, window.cluster, window.namespace, window.workload)
+    due = [one for one in pods if one.tenant == window.tenant and (one.pod, one.uid) not in known]
+    due = [one for one in due if not one.terminating and frozen_over(window.cluster, one.gpu_model) is None]
+    rows = [_row(window, span.begins_at, span.ends_at, one) for one in due]
+    return len(Sleeper.objects.bulk_create(rows, ignore_conflicts=True))
 
 
 def _row(window: Window, begins_at: datetime, until_at: datetime, pod: Found) -> Sleeper:

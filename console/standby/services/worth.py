@@ -7,6 +7,7 @@ from typing import Any
 from console.standby.floors import floor_of
 from console.standby.models import PoolSample, Sleeper
 from console.standby.services.pods import Found
+from console.ui.sums import known_sum
 from scheduler.spot.rebate import Held, Loan, rebate, sleep_cost
 
 ASSUMED_LENT_PERCENT = 90  # of what sleeps, as in the study, while this console has seen too little
@@ -53,26 +54,20 @@ def expected(pods: Sequence[Found], hours: float) -> dict[str, Any]:
         "pods": len(pods),
         "gpu_milli": sum(pod.gpu_milli for pod in pods),
         "memory_mib": sum(pod.memory_mib for pod in pods),
-        "device_mib": total(device),
+        "device_mib": known_sum(device),
         "addresses": len(pods),
         "lent_percent": percent,
-        "rebate_cents": total(rebates),
-        "cost_cents": total(costs),
+        "rebate_cents": known_sum(rebates),
+        "cost_cents": known_sum(costs),
         "assumed": [] if seen else [f"{percent} % of what sleeps is lent, as in the study: too little was seen here"],
     }
 
 
 def held_for_an_hour(pods: Sequence[Found]) -> list[Worth]:
     """What it costs that these sleep for an hour: each pool once, so that parts of cents are not rounded up often."""
-    memory, device = sum(pod.memory_mib for pod in pods), total([pod.device_mib for pod in pods])
+    memory, device = sum(pod.memory_mib for pod in pods), known_sum([pod.device_mib for pod in pods])
     held = Held(host_memory_mib=memory, device_memory_mib=device, addresses=len(pods), seconds=3600)
     return [Worth(None, sleep_cost(held).total_cents)]
-
-
-def total(values: Sequence[int | None]) -> int | None:
-    """None where one of them is not known."""
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
 
 
 def lent_percent() -> tuple[int, bool]:

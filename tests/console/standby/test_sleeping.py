@@ -13,6 +13,7 @@ from console.rest.versions import PreconditionFailed, PreconditionRequired
 from console.standby import execution, selectors, services
 from console.standby.hours import Span, Weekly
 from console.standby.models import Ending, PoolSample, Recall, Sleeper, Window
+from console.standby.services import sleeping
 from console.tenancy.services import Denied
 from tests.builders.fleets import file_source, read
 from tests.builders.people import approver, operator, stranger, tenant, viewer
@@ -90,6 +91,15 @@ def test_pods_sleep_when_their_window_begins_and_serve_when_it_ends(stage: Scene
     for _ in range(3):
         stage.turn(10)
     assert stage.states() == ["over", "over"] and Recall.objects.count() == 2
+
+
+def test_a_reading_is_opened_only_where_a_window_is_on(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The beat comes every second, and a reading of a large fleet is large."""
+    opened: list[Any] = []
+    monkeypatch.setattr(sleeping, "reading", lambda source: opened.append(source))
+    assert services.put_to_sleep(stage.source, stage.clock.now) == 0 and opened == []
+    stage.window()
+    assert services.put_to_sleep(stage.source, stage.clock.now) == 0 and opened == [stage.source]
 
 
 def test_looking_twice_does_nothing_twice(stage: Scene) -> None:

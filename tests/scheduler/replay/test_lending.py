@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from scheduler.cluster.errors import InputError
 from scheduler.cluster.records import NodeRecord
 from scheduler.replay import columns as c
 from scheduler.replay.clairvoyant import most_lent
@@ -170,10 +171,16 @@ def test_a_run_with_a_quota_that_is_taken_up_again_ends_the_same() -> None:
 
 def _spot(work: Work, world: World, until_s: int) -> SpotWorld:
     hp = work.column(c.J_TIER) == c.HP
-    alone = work_of([name for name, keep in zip(work.names, hp, strict=True) if keep], ["t0"], work.asked[hp])
+    alone = work_of([name for name, keep in zip(work.names, hp, strict=True) if keep], work.tenants, work.asked[hp])
     trace = Trace("small", world, alone, until_s)
     base = Base("small", 0, trace, 0, work.asked[~hp], np.ones(24), (600,), lendable_of(trace, 0))
     return SpotWorld(base, 1.0, replace(trace, work=work))
+
+
+def test_a_tenant_that_is_not_listed_is_refused() -> None:
+    work = mixed_work(9)
+    with pytest.raises(InputError, match="names a tenant by number, and there are 1"):
+        work_of(work.names, ["t0"], work.asked)
 
 
 def test_the_bound_is_what_one_can_work_out_by_hand() -> None:
